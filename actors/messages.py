@@ -1,0 +1,232 @@
+"""Every message between actors. They carry ids, not rows, and say from whom to whom.
+
+Messages are bells, tables are the truth: what a message announces is committed already, and a lost
+message costs a delay until the reconciler rings again.
+"""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from perlica.domain.approval import Verdict
+from perlica.domain.cancel import CancelToken
+from perlica.domain.ids import MessageId, OperationId, OutboxId, RowId, TaskId, TicketId, UserId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """Wiring → any actor (ask): answered once `on_start` went well."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """Clock thread → coordinator, ledger, reconciler, outbox, connection: about once a second."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drain:
+    """Supervisor → coordinator, connection: take no new work, the process is about to stop."""
+
+
+# --- intake -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FramesWaiting:
+    """Connection's reader → protection: the inbound queue holds frames of our group."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRequested:
+    """Protection → coordinator. The task's row is committed in state `received`."""
+
+    task: TaskId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandGiven:
+    """Protection → coordinator. The command's row is committed as pending."""
+
+    message_row: RowId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriggerRecalled:
+    """Protection → coordinator. A member recalled this message; its rows are marked."""
+
+    message_row: RowId
+
+
+# --- the task ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepDue:
+    """Coordinator → session: do this step of the task (one model turn and its tool calls).
+
+    `cancel` is the flag by which the coordinator stops the step from outside the inbox.
+    """
+
+    task: TaskId
+    step: int
+    cancel: CancelToken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepFinished:
+    """Session → coordinator. What the step wrote is committed; `step` fences late ones out."""
+
+    task: TaskId
+    step: int
+
+
+# --- approval ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decide:
+    """Coordinator → ledger (ask): a member said `.approve` or `.deny`; answered with a Decision."""
+
+    ticket: TicketId
+    user: UserId
+    approve: bool
+    code_digest: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """Ledger → coordinator, as the answer to Decide; what it says is committed."""
+
+    ticket: TicketId
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TicketDecided:
+    """Ledger → coordinator. The ticket's row is committed: approved, denied, expired or void."""
+
+    ticket: TicketId
+    task: TaskId | None
+
+
+# --- sandboxes --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """Gateway's port → serializer: a queued operation for this slot; `done` is set at its end."""
+
+    operation: OperationId
+    request: Any = field(repr=False)
+    reply: Any = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerIdle:
+    """Serializer's own worker → serializer: the operation in hand has ended."""
+
+    operation: OperationId
+    writes: bool
+
+
+# --- sending ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboxRung:
+    """Anybody → outbox: rows may be due."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Send:
+    """Outbox → connection: put this frame on the wire and answer with SendAnswered.
+
+    `frame` is complete and protected; the row's attempt is committed.
+    """
+
+    outbox: OutboxId
+    attempt: int
+    frame: Mapping[str, Any] = field(repr=False)
+    within_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendAnswered:
+    """Connection → outbox: NapCat's response, or None with what happened instead.
+
+    `wrote` says whether any byte may have left; with `wrote` False nothing was sent.
+    """
+
+    outbox: OutboxId
+    attempt: int
+    wrote: bool
+    response: Mapping[str, Any] | None = field(repr=False)
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """Outbox → connection: one allow-listed read (history look-up); answered with Seen."""
+
+    key: str
+    action: str
+    params: Mapping[str, Any] = field(repr=False)
+    within_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """Connection → outbox: the answer to Look, None when there was none."""
+
+    key: str
+    response: Mapping[str, Any] | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelfMessageSeen:
+    """Protection → outbox: our own account's message arrived as an event."""
+
+    message_id: MessageId
+    text_sha256: str
+    sent_at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupNotice:
+    """Protection → outbox: something that changes whether we may send.
+
+    `kind` is muted | unmuted | removed; `until_ms` bounds a mute.
+    """
+
+    kind: str
+    until_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionChanged:
+    """Connection → outbox, reconciler: ready (we may send) or not, with the reason."""
+
+    ready: bool
+    reason: str
+
+
+# --- supervision ------------------------------------------------------------------------------
+
+
+class Bell:
+    """An event that any thread may ring and one waits for; rings are counted together."""
+
+    def __init__(self) -> None:
+        """Start silent."""
+        self._event = threading.Event()
+
+    def ring(self) -> None:
+        """Wake the waiter."""
+        self._event.set()
+
+    def wait(self, within_s: float) -> bool:
+        """Wait at most `within_s` seconds; whether it rang. Clears it."""
+        rang = self._event.wait(within_s)
+        self._event.clear()
+        return rang

@@ -1,0 +1,154 @@
+"""Reconciler: what nobody else would notice, looked at again and again.
+
+It rings bells that may have been lost, settles operations that a crash left open, asks again about
+unknown ones, and keeps the database within its retention and in health.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from actors.base import Alarm, PerlicaActor, Wires, tell_safely
+from actors.messages import ConnectionChanged, FramesWaiting, OutboxRung, Tick
+from perlica.domain.clock import monotonic_s
+from perlica.domain.errors import OutcomeUnknown, PerlicaError, StaleState
+from perlica.domain.operation import OperationState
+from perlica.domain.outbox import OutboxKind
+from perlica.domain.ports import SandboxRunner
+from perlica.domain.texts import Language
+from perlica.domain.texts.notices import say_outcome_unknown
+from perlica.protection import Channel, protect
+from perlica.sandboxes.recovery import job_to_look_up
+from perlica.stores.database import Database
+from perlica.stores.operations import Operation, OperationStore
+from perlica.stores.outbox import OutboxStore
+from perlica.stores.retention import Retention
+from perlica.stores.tasks import TaskStore
+
+_log = logging.getLogger(__name__)
+
+_RING_EVERY_S = 5.0
+_UNKNOWN_EVERY_S = 60.0
+_RETENTION_EVERY_S = 3_600.0
+_SETTLE_WITHIN_S = 1.0
+
+
+@dataclass(slots=True)
+class _Every:
+    """Whether it is time again; monotonic, first at once."""
+
+    period_s: float
+    _next_s: float = 0.0
+
+    def is_due(self) -> bool:
+        now = monotonic_s()
+        if now < self._next_s:
+            return False
+        self._next_s = now + self.period_s
+        return True
+
+
+class Reconciler(PerlicaActor):
+    """Owns the repair of what bells and crashes left behind."""
+
+    def __init__(
+        self,
+        *,
+        database_path: Path,
+        make_runner: Callable[[Database], SandboxRunner],
+        make_retention: Callable[[Database], Retention],
+        language: Language,
+        wires: Wires,
+        alarm: Alarm,
+    ) -> None:
+        """Keep the parts; the connection opens in the actor's own thread."""
+        super().__init__(name="reconciler", alarm=alarm)
+        self._path = database_path
+        self._make_runner = make_runner
+        self._make_retention = make_retention
+        self._language = language
+        self._wires = wires
+        self._ring = _Every(_RING_EVERY_S)
+        self._ask_again = _Every(_UNKNOWN_EVERY_S)
+        self._clean_up = _Every(_RETENTION_EVERY_S)
+
+    def begin(self) -> None:
+        """Open the connection and settle what an earlier process left open."""
+        self._database = Database.open(self._path)
+        self._operations = OperationStore(self._database)
+        self._runner = self._make_runner(self._database)
+        self._retention = self._make_retention(self._database)
+        self._left_open = [operation.id for operation in self._operations.list_open()]
+
+    def end(self) -> None:
+        """Close the connection."""
+        if hasattr(self, "_database"):
+            self._database.close()
+
+    def handle(self, message: object) -> object:
+        """Look again at what is due."""
+        match message:
+            case Tick():
+                self._look()
+            case ConnectionChanged():
+                tell_safely(self._wires.outbox, OutboxRung())
+            case _:
+                raise TypeError(type(message).__name__)
+        return None
+
+    def _look(self) -> None:
+        if self._left_open:
+            self._settle_left_open()
+        if self._ring.is_due():
+            tell_safely(self._wires.outbox, OutboxRung())
+            tell_safely(self._wires.protection, FramesWaiting())
+        if self._ask_again.is_due():
+            for operation in self._operations.list_unknown():
+                self._announce_unknown(operation)
+        if self._clean_up.is_due():
+            self._retention.clean_up()
+
+    def _settle_left_open(self) -> None:
+        """Operations of tasks that ended; those of the living task are the session's business."""
+        active = TaskStore(self._database).active_task()
+        still: list[str] = []
+        for operation_id in self._left_open:
+            operation = self._operations.find(operation_id)
+            if operation is None or operation.state not in {
+                OperationState.queued,
+                OperationState.started,
+            }:
+                continue
+            if active is not None and operation.task_id == active.id:
+                still.append(operation_id)
+                continue
+            self._settle(operation)
+        self._left_open = [operation for operation in self._left_open if operation in still]
+
+    def _settle(self, operation: Operation) -> None:
+        job = job_to_look_up(self._database, operation.id)
+        try:
+            if operation.state is OperationState.queued and job is not None:
+                self._runner.abandon(job)
+            elif operation.state is OperationState.queued:
+                with self._database.transaction():
+                    self._operations.abandon(operation.id)
+            elif job is None:
+                with self._database.transaction():
+                    self._operations.mark_unknown(operation.id, "crashed")
+            else:
+                self._runner.settle(job, within_s=_SETTLE_WITHIN_S)
+        except OutcomeUnknown:
+            self._announce_unknown(operation)
+        except (PerlicaError, StaleState) as error:
+            _log.info("settled", extra={"operation": operation.id, "code": error.code})
+
+    def _announce_unknown(self, operation: Operation) -> None:
+        text = say_outcome_unknown(operation.id, operation.action, self._language)
+        with self._database.transaction():
+            OutboxStore(self._database).enqueue(
+                key=f"unknown:{operation.id}",
+                kind=OutboxKind.notice,
+                content=protect(text, Channel.outbox),
+            )

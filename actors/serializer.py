@@ -1,0 +1,210 @@
+"""SandboxSerializer: the order of actions and lifecycle in one sandbox slot.
+
+The gateway tells it a job through `SerializerRunner`; its handlers never block, two worker threads
+do the work: one for everything that writes, one for reads beside it.
+"""
+
+import logging
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pykka
+
+from actors.base import Alarm, PerlicaActor, Ref, tell_safely
+from actors.messages import Act
+from perlica.domain.cancel import CancelToken
+from perlica.domain.errors import Cancelled, OutcomeUnknown, PerlicaError, Retryable, StaleState
+from perlica.domain.ids import OperationId
+from perlica.domain.ports import JobOutcome, SandboxJob
+from perlica.sandboxes.contract import SandboxBackend
+from perlica.sandboxes.jobs import JobPerformer, abandon
+from perlica.stores.database import Database
+
+_log = logging.getLogger(__name__)
+
+_AFTER_CANCEL_S = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """A job with the one who waits for it; `settles` looks an old job up instead of running it."""
+
+    job: SandboxJob
+    cancel: CancelToken
+    reply: "Future[JobOutcome]"
+    settle_within_s: float | None = None
+
+
+@dataclass(slots=True)
+class _Worker:
+    """One thread with a database connection of its own; ends on None."""
+
+    name: str
+    database_path: Path
+    backend: SandboxBackend
+    alarm: Alarm
+    jobs: "queue.SimpleQueue[Assignment | None]" = field(default_factory=queue.SimpleQueue)
+    thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        self.thread = threading.Thread(target=self._run, name=self.name, daemon=True)
+        self.thread.start()
+
+    def _run(self) -> None:
+        database: Database | None = None
+        try:
+            while (assignment := self.jobs.get()) is not None:
+                if database is None:
+                    database = Database.open(self.database_path)
+                self._do(JobPerformer(database, self.backend), assignment)
+        except Exception as error:  # noqa: BLE001 - a worker must not die unnoticed
+            self.alarm.ring(self.name, error)
+        finally:
+            if database is not None:
+                database.close()
+
+    def _do(self, performer: JobPerformer, assignment: Assignment) -> None:
+        try:
+            if assignment.settle_within_s is None:
+                outcome = performer.perform(assignment.job, assignment.cancel)
+            else:
+                outcome = performer.settle(assignment.job, assignment.settle_within_s)
+        except PerlicaError as error:
+            _answer(assignment.reply, error=error)
+        except BaseException as error:
+            _answer(assignment.reply, error=error)
+            raise
+        else:
+            _answer(assignment.reply, outcome=outcome)
+
+
+def _answer(
+    reply: "Future[JobOutcome]",
+    *,
+    outcome: JobOutcome | None = None,
+    error: BaseException | None = None,
+) -> None:
+    """Set the reply; the caller may have given up, then the operation's row tells the end."""
+    try:
+        if error is not None:
+            reply.set_exception(error)
+        elif outcome is not None:
+            reply.set_result(outcome)
+    except InvalidStateError:
+        _log.warning("late outcome of a sandbox job that nobody waits for")
+
+
+class SandboxSerializer(PerlicaActor):
+    """One for each slot; `Act` goes to the writing or the reading worker in arrival order."""
+
+    def __init__(
+        self, *, slot: int, database_path: Path, backend: SandboxBackend, alarm: Alarm
+    ) -> None:
+        """Prepare the workers; they start with the actor."""
+        super().__init__(name=f"serializer-{slot}", alarm=alarm)
+        self._writer = _Worker(f"sandbox-{slot}-writes", database_path, backend, alarm)
+        self._reader = _Worker(f"sandbox-{slot}-reads", database_path, backend, alarm)
+
+    def begin(self) -> None:
+        """Start both workers; their connections open with the first job."""
+        self._writer.start()
+        self._reader.start()
+
+    def end(self) -> None:
+        """Let the workers end after the job in hand; a job that hangs is left to the process."""
+        self._writer.jobs.put(None)
+        self._reader.jobs.put(None)
+
+    def handle(self, message: object) -> object:
+        """Hand the job on; never blocks."""
+        match message:
+            case Act(request=Assignment() as assignment):
+                worker = self._writer if assignment.job.writes else self._reader
+                worker.jobs.put(assignment)
+            case _:
+                raise TypeError(type(message).__name__)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class SerializerRunner:
+    """`SandboxRunner` over the serializers; `database` gives the caller's own connection."""
+
+    serializers: Mapping[int, Ref]
+    backend: SandboxBackend
+    database: Callable[[], Database]
+
+    def run(self, job: SandboxJob, cancel: CancelToken, *, within_s: float) -> JobOutcome:
+        """See SandboxRunner."""
+        reply: Future[JobOutcome] = Future()
+        self._tell(job, Assignment(job=job, cancel=cancel, reply=reply))
+        ended = threading.Event()
+        reply.add_done_callback(lambda _: ended.set())
+        with cancel.on_cancel(ended.set):
+            ended.wait(within_s)
+        if not reply.done():
+            self._give_up(job, reply, cancel)
+        return reply.result()
+
+    def settle(self, job: SandboxJob, *, within_s: float) -> JobOutcome:
+        """See SandboxRunner."""
+        reply: Future[JobOutcome] = Future()
+        assignment = Assignment(
+            job=job, cancel=CancelToken(), reply=reply, settle_within_s=within_s
+        )
+        self._tell(job, assignment)
+        try:
+            return reply.result(timeout=within_s + _AFTER_CANCEL_S)
+        except FutureTimeoutError:
+            raise OutcomeUnknown("no_answer", "the sandbox's worker did not answer") from None
+
+    def abandon(self, job: SandboxJob) -> None:
+        """See SandboxRunner."""
+        abandon(self.database(), job)
+
+    def acknowledge(self, operation: OperationId) -> None:
+        """See SandboxRunner; what the backend still holds it bounds by itself."""
+        try:
+            self.backend.acknowledge(operation)
+        except PerlicaError as error:
+            _log.info("not acknowledged", extra={"operation": operation, "code": error.code})
+
+    def _tell(self, job: SandboxJob, assignment: Assignment) -> None:
+        act = Act(operation=job.operation, request=assignment, reply=assignment.reply)
+        if not tell_safely(self.serializers.get(job.slot), act):
+            raise Retryable("stopping", "the service is stopping")
+
+    def _give_up(
+        self, job: SandboxJob, reply: "Future[JobOutcome]", cancel: CancelToken
+    ) -> None:
+        """Leave the queue, or, when the worker was faster, stop the action and wait for its end."""
+        was_cancelled = cancel.is_set
+        try:
+            abandon(self.database(), job)
+        except StaleState:
+            cancel.set()
+            try:
+                reply.exception(timeout=_AFTER_CANCEL_S)
+            except FutureTimeoutError:
+                raise OutcomeUnknown("no_answer", "the sandbox did not answer in time") from None
+            return
+        if was_cancelled:
+            raise Cancelled("cancelled", "cancelled before it started")
+        raise Retryable("sandbox_busy", "the sandbox was busy for too long; nothing was started")
+
+
+def serializer_refs(
+    *, slots: int, database_path: Path, backend: SandboxBackend, alarm: Alarm
+) -> dict[int, pykka.ActorRef[SandboxSerializer]]:
+    """Start one serializer for each slot."""
+    return {
+        slot: SandboxSerializer.start(
+            slot=slot, database_path=database_path, backend=backend, alarm=alarm
+        )
+        for slot in range(1, slots + 1)
+    }

@@ -1,0 +1,181 @@
+"""One turn over HTTP, whatever the API: attempts, deadlines, reading, and the check of the end.
+
+`OpenAiClient` and `AnthropicClient` are this with their API's way of writing and reading.
+"""
+
+from collections.abc import Iterator, Sequence
+from http import HTTPStatus
+from typing import Final, Protocol
+
+from perlica.clients.model.contract import (
+    Conversation,
+    ModelTurn,
+    ProbeFinding,
+    ToolSpec,
+    UserMessage,
+)
+from perlica.clients.model.drafts import TurnReader
+from perlica.clients.model.lifeline import Cut, Lifeline
+from perlica.clients.model.setback import Setback, run_attempts
+from perlica.clients.model.settings import ModelSettings
+from perlica.clients.model.sse import EventReader, ServerEvent
+from perlica.clients.model.transport import Answer, Transport
+from perlica.clients.model.verdicts import MAX_ERROR_BYTES, judge_status
+from perlica.domain.cancel import CancelToken
+from perlica.domain.clock import monotonic_s
+from perlica.domain.errors import Misconfigured, Refused, Retryable
+from perlica.protection import Channel, protect
+
+_AFTER_FINISH_S: Final = 5.0
+"""How long a server may take from its finish reason to its usage and its last word."""
+
+
+class ModelApi(Protocol):
+    """How an API is written and read."""
+
+    path: str
+    needs_retry_after: bool
+
+    def headers(self, key: str | None) -> dict[str, str]:
+        """The headers that carry the key and the API's version."""
+        ...
+
+    def encode(self, conversation: Conversation, tools: Sequence[ToolSpec]) -> bytes:
+        """The request's body."""
+        ...
+
+    def reader(self) -> TurnReader:
+        """A reader for one answer."""
+        ...
+
+
+class HttpModelClient:
+    """A model behind HTTP: see `perlica.clients.model.contract.ModelClient`."""
+
+    def __init__(self, settings: ModelSettings, api: ModelApi) -> None:
+        """Connect nothing yet. Raises: Misconfigured when the ca_file cannot be read."""
+        self._settings = settings
+        self._api = api
+        self._transport = Transport(settings)
+
+    def complete(
+        self, conversation: Conversation, tools: Sequence[ToolSpec], cancel: CancelToken
+    ) -> ModelTurn:
+        """Fetch one turn: the contract's `complete`."""
+        cancel.check()
+        body = self._api.encode(conversation, tools)
+        return run_attempts(
+            lambda number, give_up_at_s: self._attempt(
+                body, cancel, number=number, give_up_at_s=give_up_at_s
+            ),
+            self._settings,
+            cancel,
+        )
+
+    def probe(self, cancel: CancelToken) -> tuple[ProbeFinding, ...]:
+        """Ask for one word, once: the contract's `probe`."""
+        began_s = monotonic_s()
+        question = (UserMessage(content=protect("Reply with the single word OK.", Channel.MODEL)),)
+        try:
+            give_up_at_s = began_s + self._settings.first_token_s
+            body = self._api.encode(question, ())
+            turn = self._attempt(body, cancel, number=1, give_up_at_s=give_up_at_s)
+        except Setback as setback:
+            return (_bad_finding(setback.code, setback.text, "try again, or look at the provider"),)
+        except (Misconfigured, Refused, Retryable) as error:
+            return (_bad_finding(error.code, error.text, error.remedy),)
+        took_ms = round((monotonic_s() - began_s) * 1000)
+        text = (
+            f"the model answered in {took_ms} ms ({turn.input_tokens}+{turn.output_tokens} tokens)"
+        )
+        answered = ProbeFinding(is_good=True, code="model_answers", text=text)
+        if not turn.usage_is_estimate:
+            return (answered,)
+        return (answered, ProbeFinding(is_good=True, code="model_usage_estimated", text=_NO_USAGE))
+
+    def close(self) -> None:
+        """Close idle connections."""
+        self._transport.close()
+
+    def _attempt(
+        self, body: bytes, cancel: CancelToken, *, number: int, give_up_at_s: float
+    ) -> ModelTurn:
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "text/event-stream, application/json",
+            **self._api.headers(self._settings.read_key()),
+        }
+        lifeline = self._new_lifeline(give_up_at_s)
+        with (
+            lifeline.guard(cancel),
+            self._transport.send(self._api.path, headers, body, lifeline) as answer,
+        ):
+            reader = self._read(answer, lifeline)
+            turn = reader.draft.turn(
+                sent_bytes=len(body), received_bytes=answer.received_bytes, attempts=number
+            )
+            answer.settle()
+        return turn
+
+    def _new_lifeline(self, give_up_at_s: float) -> Lifeline:
+        settings = self._settings
+        attempt_due_s = monotonic_s() + settings.attempt_s
+        due = min((Cut.attempt, attempt_due_s), (Cut.total, give_up_at_s), key=lambda due: due[1])
+        lifeline = Lifeline(reuse_idle_s=settings.reuse_idle_s, due=due)
+        lifeline.limit(Cut.first_token, settings.first_token_s)
+        return lifeline
+
+    def _read(self, answer: Answer, lifeline: Lifeline) -> TurnReader:
+        if answer.status != HTTPStatus.OK:
+            body = answer.read_start(MAX_ERROR_BYTES)
+            judge_status(
+                answer.status, answer.headers, body, needs_retry_after=self._api.needs_retry_after
+            )
+        if answer.media_type == "text/html":
+            raise Misconfigured(
+                "model_no_api",
+                "the model's address answers with a web page",
+                remedy="write the API's root as base_url, often ending in /v1",
+            )
+        reader = self._api.reader()
+        if answer.media_type == "application/json":
+            reader.take_whole(b"".join(answer.pieces()))
+        else:
+            self._read_stream(answer, reader, lifeline)
+        return reader
+
+    def _read_stream(self, answer: Answer, reader: TurnReader, lifeline: Lifeline) -> None:
+        """Read until the stream's last word. A stream that breaks off after its finish is whole."""
+        is_finished = False
+        try:
+            for event in _read_events(answer):
+                if reader.take(event) and not is_finished:
+                    lifeline.limit(Cut.between_tokens, self._settings.between_tokens_s)
+                if reader.is_over:
+                    return
+                if reader.draft.finish is not None and not is_finished:
+                    is_finished = True
+                    lifeline.limit(Cut.between_tokens, _AFTER_FINISH_S)
+        except Setback:
+            if reader.draft.finish is None:
+                raise
+            return
+        if reader.draft.finish is None:
+            raise Setback("model_stream_cut", "the model's stream ended before its answer did")
+
+
+def _read_events(answer: Answer) -> Iterator[ServerEvent]:
+    events = EventReader()
+    try:
+        for piece in answer.pieces():
+            yield from events.feed(piece)
+        yield from events.end()
+    except UnicodeDecodeError as error:
+        raise Setback("model_bad_stream", "the model's stream is not UTF-8") from error
+
+
+_NO_USAGE: Final = "the provider reports no usage: tokens are estimated from bytes"
+
+
+def _bad_finding(code: str, text: str, remedy: str) -> ProbeFinding:
+    return ProbeFinding(is_good=False, code=code, text=text, remedy=remedy)

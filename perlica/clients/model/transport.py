@@ -1,0 +1,242 @@
+"""One HTTP request over `requests`: no redirects, no environment, no cookies, bounded bytes.
+
+Used by `perlica.clients.model.exchange` for each attempt. `requests.Session` is left out on
+purpose: it reads netrc and proxies from the environment, and reads the whole body of a redirect
+that it does not follow.
+"""
+
+import http.client
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+from requests.utils import DEFAULT_CA_BUNDLE_PATH
+from urllib3.util.ssl_ import create_urllib3_context
+
+from perlica.clients.model.dialing import TetheredPool, TetheredTlsPool, tethered
+from perlica.clients.model.lifeline import Cut, Lifeline
+from perlica.clients.model.setback import Setback
+from perlica.clients.model.settings import ModelSettings
+from perlica.domain.clock import monotonic_s
+from perlica.domain.errors import Cancelled, Misconfigured, Refused
+
+_PIECE_BYTES = 65_536
+_SETTLE_S = 0.05
+_SETTLE_READS = 4
+_LIBRARY_ERRORS = (
+    requests.RequestException,
+    urllib3.exceptions.HTTPError,
+    http.client.HTTPException,
+    OSError,
+)
+
+
+class TetheredAdapter(HTTPAdapter):
+    """Hands out connections that a lifeline can cut, all with one TLS context."""
+
+    def __init__(self, context: ssl.SSLContext | None) -> None:
+        self._context = context
+        super().__init__(pool_connections=1, pool_maxsize=2, max_retries=0)
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - requests' own
+        """Make the pool manager use tethered pools."""
+        super().init_poolmanager(*args, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = {"http": TetheredPool, "https": TetheredTlsPool}
+
+    def build_connection_pool_key_attributes(
+        self,
+        request: requests.PreparedRequest,
+        verify: Any,  # noqa: ANN401 - requests' signature
+        cert: Any = None,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401 - a private type of requests
+        """Always verify, with our context."""
+        host, _ = super().build_connection_pool_key_attributes(request, verify, cert)
+        return host, {"ssl_context": self._context, "cert_reqs": "CERT_REQUIRED"}
+
+    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:  # noqa: ANN401
+        """Leave the pool alone: the context holds the certificates, read once."""
+
+
+class Answer:
+    """A response whose headers came: read its body in pieces, or whole up to a limit."""
+
+    def __init__(self, response: requests.Response, lifeline: Lifeline, limit_bytes: int) -> None:
+        self.status = response.status_code
+        self.headers: Mapping[str, str] = response.headers
+        self.received_bytes = 0
+        self._raw = response.raw
+        self._lifeline = lifeline
+        self._limit_bytes = limit_bytes
+
+    @property
+    def media_type(self) -> str:
+        """The content type without parameters, in lower case."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    def pieces(self) -> Iterator[bytes]:
+        """The body as it arrives.
+
+        Raises: Refused when it is longer than the limit; Setback, Cancelled as `translated` does.
+        """
+        if self.headers.get("content-encoding", "identity").strip().lower() not in {"", "identity"}:
+            raise Misconfigured(
+                "model_encoded_answer",
+                "the model's server compresses although it was asked not to",
+                remedy="turn compression off in the proxy before the model",
+            )
+        while piece := self._read():
+            self.received_bytes += len(piece)
+            if self.received_bytes > self._limit_bytes:
+                raise Refused("model_answer_too_large", "the model's answer is too long")
+            yield piece
+
+    def read_start(self, most_bytes: int) -> bytes:
+        """The first bytes of the body, at most `most_bytes`; what there is when it breaks off."""
+        start = b""
+        with suppress(Setback, Refused, Misconfigured):
+            for piece in self.pieces():
+                start += piece
+                if len(start) >= most_bytes:
+                    break
+        return start[:most_bytes]
+
+    def settle(self) -> None:
+        """Read the end of the body if it is there already, so that the connection can be kept."""
+        sock = self._lifeline.connection.sock if self._lifeline.connection else None
+        if sock is None:
+            return
+        with suppress(*_LIBRARY_ERRORS):
+            sock.settimeout(_SETTLE_S)
+            for _ in range(_SETTLE_READS):
+                if not self._raw.read1(_PIECE_BYTES, decode_content=False):
+                    return
+
+    def _read(self) -> bytes:
+        with translated(self._lifeline):
+            piece: bytes = self._raw.read1(_PIECE_BYTES, decode_content=False)
+        if not piece:
+            raise_if_cut(self._lifeline)
+        return piece
+
+
+class Transport:
+    """Sends requests to one server and keeps its connections."""
+
+    def __init__(self, settings: ModelSettings) -> None:
+        self._settings = settings
+        self._adapter = TetheredAdapter(_make_context(settings) if settings.is_tls else None)
+
+    @contextmanager
+    def send(
+        self, path: str, headers: Mapping[str, str], body: bytes | None, lifeline: Lifeline
+    ) -> Iterator[Answer]:
+        """POST `body` (GET without one) and yield the answer when its headers came.
+
+        The connection is kept if the body was read to its end, and closed otherwise.
+
+        Raises: Setback, Cancelled, Misconfigured: see `translated`.
+        """
+        settings = self._settings
+        request = requests.Request(
+            "GET" if body is None else "POST",
+            settings.url(path),
+            headers={"User-Agent": "perlica", "Accept-Encoding": "identity", **headers},
+            data=body,
+        ).prepare()
+        with tethered(lifeline, settings.connect_s):
+            with translated(lifeline):
+                response = self._adapter.send(
+                    request, stream=True, timeout=(settings.connect_s, settings.attempt_s)
+                )
+            try:
+                yield Answer(response, lifeline, settings.max_response_bytes)
+            finally:
+                _release(response, lifeline)
+
+    def close(self) -> None:
+        """Close idle connections."""
+        self._adapter.close()
+
+
+def _release(response: requests.Response, lifeline: Lifeline) -> None:
+    connection = lifeline.connection
+    if connection is not None and connection.sock is not None:
+        connection.idle_since_s = monotonic_s()
+    with suppress(*_LIBRARY_ERRORS):
+        response.close()
+
+
+@contextmanager
+def translated(lifeline: Lifeline) -> Iterator[None]:
+    """Turn the library's errors into ours; a cut explains every error that came after it.
+
+    Raises:
+        Cancelled: the token was set.
+        Setback: a deadline passed, or the connection failed.
+        Misconfigured: the server's certificate is not trusted, or the address is none.
+    """
+    try:
+        yield
+    except _LIBRARY_ERRORS as error:
+        raise_if_cut(lifeline, error)
+        if _was_untrusted(error):
+            raise Misconfigured(
+                "model_tls_untrusted",
+                "the certificate of the model's server is not trusted",
+                remedy="give the authority's certificate as the model's ca_file",
+            ) from error
+        if isinstance(error, requests.exceptions.InvalidURL):
+            raise Misconfigured("model_settings", "the model's base_url is no address") from error
+        kind = type(error).__name__
+        raise Setback(
+            "model_unreachable",
+            f"the connection to the model failed ({kind})",
+            is_stale=lifeline.is_reused,
+        ) from error
+
+
+def raise_if_cut(lifeline: Lifeline, cause: BaseException | None = None) -> None:
+    """Raise what the cut of an attempt means, if it was cut."""
+    match lifeline.was_cut:
+        case None:
+            return
+        case Cut.cancelled:
+            raise Cancelled("cancelled", "the task was cancelled") from cause
+        case Cut.total:
+            raise Setback("model_total_deadline", "the model took too long altogether") from cause
+        case late:
+            raise Setback(
+                f"model_{late}_deadline", f"the model missed a deadline ({late})"
+            ) from cause
+
+
+def _was_untrusted(error: BaseException) -> bool:
+    """Whether a certificate check failed somewhere below `error`."""
+    seen: set[int] = set()
+    pending: list[object] = [error]
+    while pending:
+        item = pending.pop()
+        if not isinstance(item, BaseException) or id(item) in seen:
+            continue
+        if isinstance(item, ssl.SSLCertVerificationError):
+            return True
+        seen.add(id(item))
+        pending += [item.__cause__, item.__context__, getattr(item, "reason", None), *item.args]
+    return False
+
+
+def _make_context(settings: ModelSettings) -> ssl.SSLContext:
+    context = create_urllib3_context(cert_reqs=ssl.CERT_REQUIRED)
+    try:
+        context.load_verify_locations(str(settings.ca_file or DEFAULT_CA_BUNDLE_PATH))
+    except OSError as error:
+        raise Misconfigured(
+            "model_ca_unreadable",
+            f"the model's ca_file cannot be read ({type(error).__name__})",
+            remedy="write the path of a PEM file with the authority's certificate",
+        ) from error
+    return context

@@ -1,0 +1,33 @@
+"""The way to NapCat: sockets, liveness, readiness, catch-up; no database and no actors.
+
+`actors.napcat` owns a NapCatLink; the protection actor drains its InboundQueue.
+"""
+
+from perlica.clients.napcat.calls import Answer
+from perlica.clients.napcat.connection import NapCatSocket
+from perlica.clients.napcat.dial import DialTransport
+from perlica.clients.napcat.inbound import InboundFrame, InboundQueue
+from perlica.clients.napcat.link import LinkListener, NapCatLink
+from perlica.clients.napcat.position import Gap, IntakePosition
+from perlica.clients.napcat.settings import CatchUpSettings, NapCatSettings
+from perlica.clients.napcat.transport import Transport, Unreachable
+from perlica.clients.napcat.wire import Wire, WireBroken, WriteFailed
+
+__all__ = [
+    "Answer",
+    "CatchUpSettings",
+    "DialTransport",
+    "Gap",
+    "InboundFrame",
+    "InboundQueue",
+    "IntakePosition",
+    "LinkListener",
+    "NapCatLink",
+    "NapCatSettings",
+    "NapCatSocket",
+    "Transport",
+    "Unreachable",
+    "Wire",
+    "WireBroken",
+    "WriteFailed",
+]

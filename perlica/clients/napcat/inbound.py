@@ -1,0 +1,111 @@
+"""Frames of our group on their way from the reader thread to intake, in memory only.
+
+The link fills it, the protection actor drains it. It never drops silently: a full queue makes the
+link reconnect and read what is missing from the group's history (A16).
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from perlica.clients.onebot import Frame
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboundFrame:
+    """One raw frame of our group, for `onebot.parse_message` or `parse_notice`."""
+
+    frame: Frame = field(repr=False)
+    from_history: bool = False
+    size_bytes: int = 0
+
+
+class InboundQueue:
+    """Bounded by frames and by bytes; any thread may call."""
+
+    def __init__(self, *, most_frames: int = 4_096, most_bytes: int = 64 * 1024 * 1024) -> None:
+        """Start empty."""
+        self._most_frames = most_frames
+        self._most_bytes = most_bytes
+        self._changed = threading.Condition()
+        self._frames: deque[InboundFrame] = deque()
+        self._held_bytes = 0
+        self._put_count = 0
+        self._taken_count = 0
+        self._settled_count = 0
+        self._has_rung = False
+
+    def put(self, item: InboundFrame, ring: Callable[[], object]) -> bool:
+        """Add a frame, False when it does not fit; `ring` is called once until the next `drain`."""
+        with self._changed:
+            if not self._fits(item):
+                return False
+            self._add(item)
+            must_ring, self._has_rung = not self._has_rung, True
+        if must_ring:
+            ring()
+        return True
+
+    def put_patiently(
+        self, items: Sequence[InboundFrame], ring: Callable[[], object], give_up: Callable[[], bool]
+    ) -> int | None:
+        """Add frames of the history, never filling more than half of the room.
+
+        Returns the mark to give to `is_settled`, None when `give_up` said so first.
+        """
+        for item in items:
+            with self._changed:
+                while not self._is_half_empty() and not give_up():
+                    self._changed.wait(0.2)
+                if give_up():
+                    return None
+                self._add(item)
+                must_ring, self._has_rung = not self._has_rung, True
+            if must_ring:
+                ring()
+        with self._changed:
+            return self._put_count
+
+    def drain(self, most: int) -> list[InboundFrame]:
+        """Take up to `most` frames in order.
+
+        Calling again says that what the call before gave is stored: drain until it is empty.
+        """
+        with self._changed:
+            self._has_rung = False
+            self._settled_count = self._taken_count
+            taken = [self._frames.popleft() for _ in range(min(most, len(self._frames)))]
+            self._held_bytes -= sum(item.size_bytes for item in taken)
+            self._taken_count += len(taken)
+            self._changed.notify_all()
+            return taken
+
+    def is_settled(self, mark: int, within_s: float) -> bool:
+        """Whether all frames up to `mark` were taken and stored; waits at most `within_s`."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._settled_count >= mark, within_s)
+
+    def wait_for_room(self, within_s: float) -> bool:
+        """Whether at least half of the room is free; waits at most `within_s`."""
+        with self._changed:
+            return self._changed.wait_for(self._is_half_empty, within_s)
+
+    def __len__(self) -> int:
+        """How many frames wait."""
+        with self._changed:
+            return len(self._frames)
+
+    def _add(self, item: InboundFrame) -> None:
+        self._frames.append(item)
+        self._held_bytes += item.size_bytes
+        self._put_count += 1
+
+    def _fits(self, item: InboundFrame) -> bool:
+        has_room = self._held_bytes + item.size_bytes <= self._most_bytes or not self._frames
+        return len(self._frames) < self._most_frames and has_room
+
+    def _is_half_empty(self) -> bool:
+        return 2 * len(self._frames) <= self._most_frames and (
+            2 * self._held_bytes <= self._most_bytes
+        )

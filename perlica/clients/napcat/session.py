@@ -1,0 +1,151 @@
+"""One connection in the link's service: events to the queue, readiness, catch-up.
+
+The link makes one for each wire and runs it in its thread.
+"""
+
+import time
+from collections.abc import Callable
+
+from perlica.clients.napcat.catch_up import read_missed
+from perlica.clients.napcat.connection import NapCatSocket
+from perlica.clients.napcat.inbound import InboundFrame, InboundQueue
+from perlica.clients.napcat.position import IntakePosition
+from perlica.clients.napcat.readiness import Checker, Readiness
+from perlica.clients.napcat.settings import NapCatSettings
+from perlica.clients.napcat.sieve import Destination, DropCounts, Sieve
+from perlica.clients.napcat.wire import Wire, WireBroken
+from perlica.clients.onebot import Frame, NoticeKind, parse_notice
+
+_CATCH_UP_TRIES = 3
+_SETTLE_S = 5.0
+_CHECKER_END_S = 5.0
+
+
+class LinkSession:
+    """From the handshake to the end of one connection."""
+
+    def __init__(
+        self,
+        wire: Wire,
+        settings: NapCatSettings,
+        *,
+        queue: InboundQueue,
+        position: IntakePosition,
+        readiness: Readiness,
+        ring: Callable[[], object],
+        is_draining: Callable[[], bool],
+        on_lifecycle: Callable[[], object],
+        dropped: DropCounts,
+    ) -> None:
+        """Prepare; `run` begins."""
+        self._settings = settings
+        self._queue = queue
+        self._position = position
+        self._readiness = readiness
+        self._ring = ring
+        self._is_draining = is_draining
+        self._on_lifecycle = on_lifecycle
+        self._sieve = Sieve(settings, dropped)
+        self._opened_s = time.monotonic()
+        self._has_lifecycle = False
+        self._catch_up_tries = _CATCH_UP_TRIES
+        self._mark: int | None = None
+        self.connection = NapCatSocket(wire, settings, on_event=self._take, dropped=dropped)
+        self._checker = Checker(self.connection, settings, readiness, self._became_ready)
+
+    def run(self) -> str:
+        """Read until the connection ends; why it ended."""
+        try:
+            return self.connection.run()
+        finally:
+            self._readiness.spoil("disconnected")
+            if self._has_lifecycle:
+                self._checker.join(_CHECKER_END_S)
+
+    def keep_alive(self) -> None:
+        """Once a second, from outside."""
+        waited_s = time.monotonic() - self._opened_s
+        if not self._has_lifecycle and waited_s > self._settings.lifecycle_within_s:
+            self.connection.abort("no_lifecycle")
+        self.connection.keep_alive()
+
+    # -- in the reader thread --------------------------------------------------------------
+
+    def _take(self, frame: Frame, size_bytes: int) -> None:
+        match self._sieve.sort(frame):
+            case Destination.intake:
+                self._take_in(frame, size_bytes)
+            case Destination.lifecycle:
+                self._begin()
+            case Destination.heartbeat:
+                self._hear_heartbeat(frame)
+            case Destination.offline:
+                self._checker.hold_off(self._settings.offline_hold_s)
+                self._lose("bot_offline")
+            case Destination.stranger:
+                raise WireBroken("wrong_account", "NapCat is logged in as another account")
+            case Destination.nowhere:
+                pass
+
+    def _begin(self) -> None:
+        if not self._has_lifecycle:
+            self._has_lifecycle = True
+            self._on_lifecycle()
+            self._checker.start()
+
+    def _take_in(self, frame: Frame, size_bytes: int) -> None:
+        if frame.get("post_type") == "notice" and _removes_us(frame):
+            self._lose("removed")
+        if self._is_draining() and frame.get("post_type") == "message":
+            return
+        if not self._queue.put(InboundFrame(frame=frame, size_bytes=size_bytes), self._ring):
+            raise WireBroken("overflow", "intake cannot keep up: reconnecting to catch up")
+
+    def _hear_heartbeat(self, frame: Frame) -> None:
+        status = frame.get("status")
+        is_online = status.get("online") if isinstance(status, dict) else None
+        if is_online is False:
+            self._lose("offline")
+        elif is_online is True and not self._readiness.is_ready:
+            self._checker.poke()
+
+    def _lose(self, reason: str) -> None:
+        """Not ready while the connection stays: messages may be missing from now on."""
+        if self._readiness.is_ready:
+            known_seq = self._position.known_seq()
+            if known_seq is not None:
+                self._position.hold(known_seq)
+            self._catch_up_tries = _CATCH_UP_TRIES
+        self._readiness.spoil(reason)
+        self._checker.poke()
+
+    # -- in the checker's thread -----------------------------------------------------------
+
+    def _became_ready(self) -> None:
+        if self._catch_up_tries > 0:
+            self._catch_up()
+        if self._mark is not None and self._queue.is_settled(self._mark, _SETTLE_S):
+            self._mark = None
+            if not self._is_draining() and self._catch_up_tries == 0:
+                self._position.release()
+
+    def _catch_up(self) -> None:
+        found = read_missed(self._call, self._settings, self._position.known_seq())
+        if self.connection.has_ended.is_set():
+            return
+        self._catch_up_tries = 0 if found.is_complete else self._catch_up_tries - 1
+        items = [InboundFrame(frame=frame, from_history=True) for frame in found.frames]
+        self._mark = self._queue.put_patiently(items, self._ring, self.connection.has_ended.is_set)
+        if self._catch_up_tries == 0:
+            for gap in found.gaps:
+                self._position.report_gap(gap)
+
+    def _call(self, action: str, params: Frame) -> Frame | None:
+        return self.connection.call(action, params, within_s=self._settings.call_within_s)
+
+
+def _removes_us(frame: Frame) -> bool:
+    try:
+        return parse_notice(frame).kind is NoticeKind.removed
+    except ValueError:
+        return False

@@ -1,0 +1,147 @@
+"""An established WebSocket to NapCat with the limits that the library does not have (facts §4).
+
+`transport` makes it, `connection` reads from it in one thread and writes to it from any.
+"""
+
+import logging
+import socket
+import ssl
+from typing import Final, Literal
+
+import websocket
+
+from perlica.domain.errors import PerlicaError
+
+_log = logging.getLogger(__name__)
+_MOST_FRAGMENTS: Final = 1_024
+
+Role = Literal["client", "server"]
+
+
+class WireBroken(PerlicaError):
+    """The connection has ended or cannot be trusted any more; `code` says why."""
+
+
+class WriteFailed(WireBroken):
+    """A frame did not go out whole. `may_have_left` is False when not a byte of it left."""
+
+    def __init__(self, *, may_have_left: bool) -> None:
+        """Keep whether a byte may have left."""
+        super().__init__("write_failed", "writing to NapCat failed")
+        self.may_have_left = may_have_left
+
+
+class _BoundedFrames(websocket.frame_buffer):
+    """Refuses a frame by the length it announces, before its payload is read."""
+
+    limit_bytes: int
+
+    def recv_length(self) -> None:
+        super().recv_length()
+        if self.length is not None and self.length > self.limit_bytes:
+            raise websocket.WebSocketProtocolException("frame too large")
+
+
+class _BoundedFragments(websocket.continuous_frame):
+    """Refuses a message whose fragments together exceed what one frame may hold."""
+
+    limit_bytes: int
+    _held_bytes = 0
+    _fragments = 0
+
+    def add(self, frame: websocket.ABNF) -> None:
+        if self.cont_data is None:
+            self._held_bytes = self._fragments = 0
+        self._held_bytes += len(frame.data)
+        self._fragments += 1
+        if self._held_bytes > self.limit_bytes or self._fragments > _MOST_FRAGMENTS:
+            raise websocket.WebSocketProtocolException("message too large")
+        super().add(frame)
+
+
+class Wire(websocket.WebSocket):
+    """A WebSocket over a socket that is ours, as the dialling or the listening side."""
+
+    def __init__(self, *, role: Role, frame_limit_bytes: int) -> None:
+        """Prepare; `connect(url, socket=…)` or `adopt(socket)` makes it a connection."""
+        super().__init__(enable_multithread=True, skip_utf8_validation=True)
+        self._role = role
+        self.frame_buffer = _BoundedFrames(self._recv, skip_utf8_validation=True)
+        self.frame_buffer.limit_bytes = frame_limit_bytes
+        self.cont_frame = _BoundedFragments(fire_cont_frame=False, skip_utf8_validation=True)
+        self.cont_frame.limit_bytes = frame_limit_bytes
+
+    def adopt(self, sock: socket.socket) -> None:
+        """Take over a socket on which the handshake is done."""
+        self.sock = sock
+        self.connected = True
+
+    def receive(self) -> str | None:
+        """One message as text; '' for a control frame; None when nothing came in time.
+
+        Raises: WireBroken when the connection ended or broke the protocol; it quotes nothing.
+        """
+        try:
+            opcode, frame = self.recv_data_frame(control_frame=True)
+        except websocket.WebSocketTimeoutException:
+            return None
+        except websocket.WebSocketConnectionClosedException:
+            raise WireBroken("dropped", "NapCat dropped the connection") from None
+        except (websocket.WebSocketException, ValueError):
+            # The library's text quotes the frame: it must reach neither a log nor a traceback.
+            raise WireBroken("protocol", "NapCat broke the WebSocket protocol") from None
+        except OSError as error:
+            raise WireBroken("dropped", f"reading failed: {type(error).__name__}") from None
+        if opcode == websocket.ABNF.OPCODE_CLOSE:
+            raise WireBroken("closed", "NapCat closed the connection")
+        if opcode not in {websocket.ABNF.OPCODE_TEXT, websocket.ABNF.OPCODE_BINARY}:
+            return ""
+        return _decode(frame.data)
+
+    def write(self, text: str) -> None:
+        """Write one text message.
+
+        Raises: WriteFailed, after which the stream may be cut in mid-frame: abort it.
+        """
+        self._write_frame(websocket.ABNF.create_frame(text, websocket.ABNF.OPCODE_TEXT))
+
+    def write_ping(self) -> None:
+        """Write a ping.
+
+        Raises: WriteFailed as `write` does.
+        """
+        self._write_frame(websocket.ABNF.create_frame(b"", websocket.ABNF.OPCODE_PING))
+
+    def send_frame(self, frame: websocket.ABNF) -> int:
+        """The library's own sends (pong, close) come through here; only the dialling side masks."""
+        frame.mask_value = int(self._role == "client")
+        return super().send_frame(frame)
+
+    def release(self) -> None:
+        """Close the socket; for the reading thread, after its last read."""
+        with self.lock:
+            sock, self.sock, self.connected = self.sock, None, False
+        if sock is not None:
+            sock.close()
+
+    def _write_frame(self, frame: websocket.ABNF) -> None:
+        frame.mask_value = int(self._role == "client")
+        pending = frame.format()
+        written = 0
+        # A record of TLS may be on the way although the library reports failure.
+        is_opaque = isinstance(self.sock, ssl.SSLSocket)
+        with self.lock:
+            try:
+                while written < len(pending):
+                    written += self._send(pending[written:])
+            except (websocket.WebSocketException, OSError):
+                raise WriteFailed(may_have_left=written > 0 or is_opaque) from None
+
+
+def _decode(payload: bytes | str) -> str:
+    if isinstance(payload, str):
+        return payload
+    try:
+        return bytes(payload).decode("utf-8")
+    except UnicodeDecodeError:
+        raise WireBroken("bad_utf8", "NapCat sent a frame that is not UTF-8") from None

@@ -1,0 +1,54 @@
+"""OneBot v11 as NapCat speaks it: frames to values and values to frames, without any socket.
+
+The connection and the actors of intake and outbox speak OneBot through this package only.
+"""
+
+from perlica.clients.onebot.answers import (
+    SendOutcome,
+    classify_send_failure,
+    fields_of,
+    is_answer,
+    is_token_refusal,
+    messages_of,
+    sent_id,
+    succeeded,
+)
+from perlica.clients.onebot.calls import ALLOWED_ACTIONS, build_call, build_send, new_echo
+from perlica.clients.onebot.events import (
+    Notice,
+    NoticeKind,
+    group_of,
+    hash_message,
+    is_group_event,
+    parse_message,
+    parse_notice,
+    self_of,
+)
+from perlica.clients.onebot.fields import Frame
+from perlica.clients.onebot.text import clean_text, hash_text
+
+__all__ = [
+    "ALLOWED_ACTIONS",
+    "Frame",
+    "Notice",
+    "NoticeKind",
+    "SendOutcome",
+    "build_call",
+    "build_send",
+    "classify_send_failure",
+    "clean_text",
+    "fields_of",
+    "group_of",
+    "hash_message",
+    "hash_text",
+    "is_answer",
+    "is_group_event",
+    "is_token_refusal",
+    "messages_of",
+    "new_echo",
+    "parse_message",
+    "parse_notice",
+    "self_of",
+    "sent_id",
+    "succeeded",
+]

@@ -1,0 +1,35 @@
+"""Cleaning text that came from outside (A10), and the fingerprint that finds our own text again.
+
+Intake cleans before protection scans; the outbox and intake compare fingerprints (O4).
+"""
+
+import hashlib
+import re
+
+_REPLACEMENT = "\ufffd"
+_DIRTY = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_LINE_END = re.compile(r"\r\n?")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_SPACE = re.compile(r"\s+")
+
+
+def clean_text(text: str) -> str:
+    r"""The text with `\n` as line end, U+FFFD for lone surrogates, no control but `\n` and `\t`."""
+    if not _DIRTY.search(text):
+        return text
+    return _CONTROL.sub("", _SURROGATE.sub(_REPLACEMENT, _LINE_END.sub("\n", text)))
+
+
+def one_line(text: str, max_code_points: int) -> str:
+    """The cleaned text on one line without square brackets, so that it cannot end a placeholder."""
+    flat = _SPACE.sub(" ", clean_text(text)).translate({0x5B: None, 0x5D: None})
+    return flat.strip()[:max_code_points].rstrip()
+
+
+def hash_text(text: str) -> str:
+    """SHA-256 (hex) of the text without white space.
+
+    QQ trims messages and NapCat rewrites line ends, so white space cannot tell two texts apart.
+    """
+    return hashlib.sha256(_SPACE.sub("", clean_text(text)).encode()).hexdigest()

@@ -1,0 +1,321 @@
+"""The door to the node daemon: `SandboxBackend` over HTTP on a Unix socket.
+
+Used by the serializer's workers; each call opens its own connection, so a cancel on a second one
+never waits behind a long command.
+"""
+
+import http.client
+import json
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+from sandboxd import wire
+
+from perlica.clients import sandboxd_values as values
+from perlica.domain.cancel import CancelToken
+from perlica.domain.errors import Misconfigured, OutcomeUnknown, PerlicaError, Refused, Retryable
+from perlica.domain.ids import OperationId, SandboxName
+from perlica.domain.sandbox import (
+    Absence,
+    Action,
+    ActionOutcome,
+    BackendSandbox,
+    Command,
+    ListFiles,
+    OperationLookUp,
+    ReadFile,
+    SandboxSpec,
+    WriteFile,
+)
+
+_CONTROL_WITHIN_S = 10.0
+_LIFECYCLE_WITHIN_S = 120.0
+_ANSWER_MARGIN_S = 15.0
+_MAX_ANSWER_BYTES = 48 * 1024 * 1024
+
+_Answer = TypeVar("_Answer", bound=wire.Wire)
+
+_ERRORS: Mapping[str, type[PerlicaError]] = {
+    "refused": Refused,
+    "not_found": Refused,
+    "busy": Retryable,
+    "retryable": Retryable,
+    "unknown_outcome": OutcomeUnknown,
+    "misconfigured": Misconfigured,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxdSettings:
+    """Where the daemon listens and which epoch of the service's database speaks to it."""
+
+    socket_path: Path
+    epoch: int
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    """HTTP over a Unix socket, with a deadline for every read."""
+
+    def __init__(self, path: Path, within_s: float) -> None:
+        super().__init__("sandboxd", timeout=within_s)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
+
+
+class SandboxdClient:
+    """A backend on one node. Safe to use from several threads at once."""
+
+    def __init__(self, settings: SandboxdSettings) -> None:
+        """Keep the settings; nothing is opened before the first call."""
+        self._settings = settings
+
+    # --- the contract ---------------------------------------------------------------------
+
+    def health(self) -> wire.HealthReport:
+        """The daemon's own report. Raises Misconfigured when it speaks another protocol."""
+        report = self._read("GET", wire.HEALTH_PATH, wire.HealthReport)
+        if report.protocol != wire.PROTOCOL_VERSION:
+            raise Misconfigured(
+                "sandboxd_protocol",
+                f"sandboxd speaks protocol {report.protocol}, not {wire.PROTOCOL_VERSION}",
+                remedy="install the same version of perlica and sandboxd",
+            )
+        return report
+
+    def current_image(self) -> tuple[str, ...]:
+        """See SandboxBackend."""
+        images = self._read("GET", wire.IMAGES_PATH, wire.ImageList)
+        return tuple(image.digest for image in images.images)
+
+    def create(
+        self, operation: OperationId, spec: SandboxSpec, image_digest: str
+    ) -> BackendSandbox:
+        """See SandboxBackend."""
+        request = _build(
+            wire.CreateRequest,
+            operation=operation,
+            epoch=self._settings.epoch,
+            name=spec.name,
+            image_digest=image_digest,
+            limits=values.limits_of(spec.limits),
+        )
+        answer = self._mutate("POST", wire.SANDBOXES_PATH, request, wire.SandboxState)
+        return values.sandbox_of(answer)
+
+    def inspect(self, name: SandboxName) -> BackendSandbox | None:
+        """See SandboxBackend."""
+        try:
+            state = self._read("GET", wire.sandbox_path(name), wire.SandboxState)
+        except Refused as error:
+            if error.code == "not_found":
+                return None
+            raise
+        return values.sandbox_of(state)
+
+    def execute(
+        self,
+        operation: OperationId,
+        *,
+        name: SandboxName,
+        instance: str,
+        action: Action,
+        cancel: CancelToken,
+    ) -> ActionOutcome:
+        """See SandboxBackend; a cancel goes to the daemon on a connection of its own."""
+        cancel.check()
+        with cancel.on_cancel(lambda: self._cancel_quietly(operation)):
+            match action:
+                case Command():
+                    return self._run_command(operation, name, instance, action)
+                case ReadFile():
+                    return self._read_file(name, instance, action)
+                case ListFiles():
+                    return self._list_files(name, instance, action)
+                case WriteFile():
+                    return self._write_file(operation, name, instance, action)
+
+    def stop(self, operation: OperationId, name: SandboxName, instance: str) -> BackendSandbox:
+        """See SandboxBackend."""
+        request = self._stamped(wire.StopRequest, operation=operation, instance=instance)
+        state = self._mutate("POST", wire.stop_path(name), request, wire.SandboxState)
+        return values.sandbox_of(state)
+
+    def delete(self, operation: OperationId, name: SandboxName, instance: str) -> Absence:
+        """See SandboxBackend. A proof with any part still there is an unknown outcome."""
+        request = self._stamped(wire.DeleteRequest, operation=operation, instance=instance)
+        proof = self._mutate("DELETE", wire.sandbox_path(name), request, wire.DeletionProof)
+        return values.absence_of(proof)
+
+    def look_up(self, operation: OperationId) -> OperationLookUp:
+        """See SandboxBackend."""
+        report = self._read("GET", wire.operation_path(operation), wire.OperationReport)
+        return values.look_up_of(report)
+
+    def acknowledge(self, operation: OperationId) -> None:
+        """See SandboxBackend; best effort, the daemon bounds what it keeps anyway."""
+        self._read("POST", wire.acknowledge_path(operation), wire.AcknowledgeAnswer)
+
+    def cancel(self, operation: OperationId) -> None:
+        """End a running operation: freeze, kill, thaw on the node."""
+        self._read("POST", wire.cancel_path(operation), wire.CancelAnswer)
+
+    def reconcile(self) -> tuple[BackendSandbox, ...]:
+        """See SandboxBackend."""
+        listed = self._read("GET", wire.SANDBOXES_PATH, wire.SandboxList)
+        return tuple(values.sandbox_of(state) for state in listed.sandboxes)
+
+    # --- actions --------------------------------------------------------------------------
+
+    def _stamped(self, model: type[_Answer], **fields: object) -> _Answer:
+        return _build(model, epoch=self._settings.epoch, **fields)
+
+    def _run_command(
+        self, operation: OperationId, name: SandboxName, instance: str, action: Command
+    ) -> ActionOutcome:
+        request = self._stamped(
+            wire.ExecRequest,
+            operation=operation,
+            instance=instance,
+            argv=action.argv,
+            cwd=action.cwd,
+            env=dict(action.environment),
+            stdin_base64=wire.encode_bytes(action.stdin),
+            timeout_ms=action.within_ms,
+            output_limit_bytes=action.output_limit_bytes,
+        )
+        within_s = action.within_ms / 1000 + _ANSWER_MARGIN_S
+        answer = self._mutate(
+            "POST", wire.exec_path(name), request, wire.ExecOutcome, within_s=within_s
+        )
+        return values.command_of(answer)
+
+    def _read_file(self, name: SandboxName, instance: str, action: ReadFile) -> ActionOutcome:
+        request = self._stamped(
+            wire.ReadFileRequest,
+            instance=instance,
+            path=action.path,
+            offset=action.offset_bytes,
+            limit_bytes=action.limit_bytes,
+        )
+        answer = self._read("POST", wire.read_file_path(name), wire.FileContent, request)
+        return values.content_of(answer)
+
+    def _list_files(self, name: SandboxName, instance: str, action: ListFiles) -> ActionOutcome:
+        request = self._stamped(
+            wire.ListFilesRequest,
+            instance=instance,
+            path=action.path,
+            limit_entries=action.limit_entries,
+        )
+        answer = self._read("POST", wire.list_files_path(name), wire.FileListing, request)
+        return values.listing_of(answer)
+
+    def _write_file(
+        self, operation: OperationId, name: SandboxName, instance: str, action: WriteFile
+    ) -> ActionOutcome:
+        request = self._stamped(
+            wire.WriteFileRequest,
+            operation=operation,
+            instance=instance,
+            path=action.path,
+            content_base64=wire.encode_bytes(action.content),
+            mode=action.mode,
+            create_parents=action.create_parents,
+        )
+        answer = self._mutate("POST", wire.write_file_path(name), request, wire.FileWritten)
+        return values.written_of(answer)
+
+    # --- transport ------------------------------------------------------------------------
+
+    def _cancel_quietly(self, operation: OperationId) -> None:
+        try:
+            self.cancel(operation)
+        except PerlicaError:
+            return  # the call that runs it reports how it ended, or runs into its own deadline
+
+    def _read(
+        self, method: str, path: str, answer: type[_Answer], request: wire.Wire | None = None
+    ) -> _Answer:
+        """A call without lasting effect: every failure of the way is Retryable."""
+        connection = _UnixConnection(self._settings.socket_path, _CONTROL_WITHIN_S)
+        try:
+            return _exchange(connection, method, path, answer=answer, request=request)
+        except (OSError, http.client.HTTPException) as error:
+            raise Retryable("sandboxd_unreachable", _describe(error)) from error
+        finally:
+            connection.close()
+
+    def _mutate(
+        self,
+        method: str,
+        path: str,
+        request: wire.Wire,
+        answer: type[_Answer],
+        *,
+        within_s: float = _LIFECYCLE_WITHIN_S,
+    ) -> _Answer:
+        """A call with an effect: once connected, a failure of the way leaves it unknown."""
+        connection = _UnixConnection(self._settings.socket_path, within_s)
+        try:
+            connection.connect()
+        except OSError as error:
+            raise Retryable("sandboxd_unreachable", _describe(error)) from error
+        try:
+            return _exchange(connection, method, path, answer=answer, request=request)
+        except (OSError, http.client.HTTPException) as error:
+            raise OutcomeUnknown("sandboxd_gone", _describe(error)) from error
+        finally:
+            connection.close()
+
+
+def _describe(error: Exception) -> str:
+    return f"the node daemon did not answer ({type(error).__name__})"
+
+
+def _build(model: type[_Answer], **fields: object) -> _Answer:
+    """A request, or Refused where the daemon would not take it anyway."""
+    try:
+        return model(**fields)
+    except ValidationError as error:
+        names = sorted({str(e["loc"][0]) if e["loc"] else "request" for e in error.errors()})
+        text = f"the sandbox takes no such request: {', '.join(names)}"
+        raise Refused("bad_request", text) from None
+
+
+def _exchange(
+    connection: http.client.HTTPConnection,
+    method: str,
+    path: str,
+    *,
+    answer: type[_Answer],
+    request: wire.Wire | None,
+) -> _Answer:
+    body = request.model_dump_json().encode() if request is not None else None
+    headers = {"Content-Type": "application/json"} if body is not None else {}
+    connection.request(method, path, body=body, headers=headers)
+    response = connection.getresponse()
+    raw = response.read(_MAX_ANSWER_BYTES + 1)
+    if len(raw) > _MAX_ANSWER_BYTES:
+        raise http.client.HTTPException("answer too large")
+    if response.status // 100 != 2:
+        raise _error_of(response.status, raw)
+    try:
+        return answer.model_validate_json(raw)
+    except ValidationError:
+        raise http.client.HTTPException("answer of another shape") from None
+
+
+def _error_of(status: int, raw: bytes) -> PerlicaError:
+    try:
+        answer = wire.ErrorAnswer.model_validate(json.loads(raw))
+    except (ValidationError, ValueError):
+        return OutcomeUnknown("sandboxd_error", f"the node daemon answered {status}")
+    return _ERRORS[answer.error](answer.error, answer.message, remedy=answer.remedy)

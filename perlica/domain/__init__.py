@@ -1,0 +1,1 @@
+"""Values and pure rules that every other room speaks in; imports nothing of Perlica."""

@@ -1,0 +1,63 @@
+"""A cancel flag that wakes blocking work: the coordinator sets it, clients register how to stop.
+
+It is a flag and not an inbox message because the one who must hear it is busy (DESIGN §3).
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from perlica.domain.errors import Cancelled
+
+
+class CancelToken:
+    """Set once; callbacks registered before or after run exactly once, in threads of their own."""
+
+    def __init__(self) -> None:
+        """Start unset."""
+        self._lock = threading.Lock()
+        self._event = threading.Event()
+        self._callbacks: dict[int, Callable[[], None]] = {}
+        self._next = 0
+
+    @property
+    def is_set(self) -> bool:
+        """Whether cancel was asked for."""
+        return self._event.is_set()
+
+    def wait(self, within_s: float) -> bool:
+        """Wait until it is set, at most `within_s` seconds; whether it is set."""
+        return self._event.wait(within_s)
+
+    def check(self) -> None:
+        """Raise `Cancelled` when it is set."""
+        if self.is_set:
+            raise Cancelled("cancelled", "the task was cancelled")
+
+    def set(self) -> None:
+        """Ask everybody to stop; returns at once, each callback runs in its own thread."""
+        with self._lock:
+            if self._event.is_set():
+                return
+            self._event.set()
+            callbacks = list(self._callbacks.values())
+            self._callbacks.clear()
+        for callback in callbacks:
+            threading.Thread(target=callback, name="perlica-cancel", daemon=True).start()
+
+    @contextmanager
+    def on_cancel(self, callback: Callable[[], None]) -> Iterator[None]:
+        """Run `callback` if the token is set while the block runs, at once if it is set."""
+        with self._lock:
+            key = self._next
+            self._next += 1
+            already = self._event.is_set()
+            if not already:
+                self._callbacks[key] = callback
+        if already:
+            threading.Thread(target=callback, name="perlica-cancel", daemon=True).start()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._callbacks.pop(key, None)

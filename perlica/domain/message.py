@@ -1,0 +1,97 @@
+"""A group message as the service speaks of it, free of OneBot's types.
+
+`perlica.clients.onebot` makes these from frames; `actors.protection` protects and stores them.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from perlica.domain.ids import GroupId, MessageId, UserId
+
+
+class SegmentKind(StrEnum):
+    """What a segment is to Perlica; everything that is not listed becomes `other`."""
+
+    text = "text"
+    at = "at"
+    at_all = "at_all"
+    reply = "reply"
+    image = "image"
+    file = "file"
+    audio = "audio"
+    video = "video"
+    face = "face"
+    card = "card"
+    forward = "forward"
+    other = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """One piece of a message in its order.
+
+    `text` is the cleaned text of a text segment or the placeholder of another (such as `[图片]`);
+    `target` is the mentioned QQ number of an `at`, or the quoted message id of a `reply`;
+    `name` and `size_bytes` are metadata of a file or image, `handle` is NapCat's file id.
+    """
+
+    kind: SegmentKind
+    text: str = field(default="", repr=False)
+    target: int | None = None
+    name: str = field(default="", repr=False)
+    size_bytes: int | None = None
+    handle: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncomingGroupMessage:
+    """A message of the target group, cleaned (A10) but not protected yet: never stored or logged.
+
+    `real_seq` is QQ's sequence in the group (None where NapCat gave none); `sent_at_ms` is UTC.
+    """
+
+    group_id: GroupId
+    message_id: MessageId
+    real_seq: int | None
+    user_id: UserId
+    self_id: UserId
+    sent_at_ms: int
+    display_name: str = field(repr=False)
+    segments: tuple[Segment, ...] = field(repr=False)
+    is_self: bool = False
+    from_history: bool = False
+
+    @property
+    def mentions_us(self) -> bool:
+        """Whether a top-level `at` names our own account (A8: never `@all`, text or a reply)."""
+        return any(s.kind is SegmentKind.at and s.target == self.self_id for s in self.segments)
+
+    @property
+    def quoted_id(self) -> MessageId | None:
+        """The id of the quoted message, if the message quotes one."""
+        for segment in self.segments:
+            if segment.kind is SegmentKind.reply and segment.target is not None:
+                return MessageId(segment.target)
+        return None
+
+    @property
+    def plain_text(self) -> str:
+        """All segments as text in their order, mentions and placeholders included."""
+        return "".join(segment.text for segment in self.segments)
+
+    @property
+    def command_line(self) -> str | None:
+        """The first line of top-level text when it begins with a dot, after leading at-self.
+
+        Quotes, forwards, cards and later lines never count (DESIGN §4).
+        """
+        for segment in self.segments:
+            if segment.kind is SegmentKind.at and segment.target == self.self_id:
+                continue
+            if segment.kind is SegmentKind.text and not segment.text.strip():
+                continue
+            if segment.kind is not SegmentKind.text:
+                return None
+            line = segment.text.strip().splitlines()[0].strip()
+            return line if line.startswith(".") else None
+        return None

@@ -1,0 +1,76 @@
+"""The action plan: what exactly would be done, and the hash that an approval is bound to.
+
+Made by the gateway from a tool call's normalised arguments and current facts; pure.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import rfc8785
+
+from perlica.domain.ids import PlanHash
+
+JsonValue = str | int | float | bool | None | list["JsonValue"] | dict[str, "JsonValue"]
+
+
+class Level(StrEnum):
+    """What the policy says of an action (spec, 执行策略与审批)."""
+
+    low = "low"
+    medium = "medium"
+    high = "high"
+    block = "block"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Who asked: a task (with the call) or an Owner's command message."""
+
+    kind: str  # "task" | "command"
+    id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionPlan:
+    """One normalised action.
+
+    `target` is a stable identity (a uid, digest, revision), never only a name; `effect` are the
+    parameters that change what happens; `display` is wording for people and is not hashed.
+    """
+
+    action: str
+    origin: Origin
+    identity: str
+    target: Mapping[str, JsonValue]
+    scope: str
+    effect: Mapping[str, JsonValue] = field(repr=False)
+    destination: str
+    expected: str
+    policy_version: str
+    display: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
+
+    def effect_fields(self) -> dict[str, JsonValue]:
+        """The fields that the hash covers: everything but the wording (incident 6)."""
+        return {
+            "action": self.action,
+            "origin": {"kind": self.origin.kind, "id": self.origin.id},
+            "identity": self.identity,
+            "target": dict(self.target),
+            "scope": self.scope,
+            "effect": dict(self.effect),
+            "destination": self.destination,
+            "expected": self.expected,
+            "policy_version": self.policy_version,
+        }
+
+
+def canonical_json(value: JsonValue) -> bytes:
+    """RFC 8785 bytes of a JSON value."""
+    return rfc8785.dumps(value)
+
+
+def hash_plan(plan: ActionPlan) -> PlanHash:
+    """SHA-256 (hex) over the canonical JSON of the plan's effect fields."""
+    return PlanHash(hashlib.sha256(canonical_json(plan.effect_fields())).hexdigest())

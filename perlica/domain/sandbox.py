@@ -1,0 +1,223 @@
+"""Sandboxes as values: names, limits, states, and what an action inside one gave.
+
+The backend contract that speaks in them is `perlica.sandboxes.contract`.
+"""
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from perlica.domain.errors import Refused
+from perlica.domain.ids import SandboxName
+
+MAX_SANDBOXES = 3
+NAME_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,30}[a-z0-9]", re.ASCII)
+
+
+class SandboxState(StrEnum):
+    """Rows in the first five occupy one of the three slots (`stopped` too: its disk exists)."""
+
+    creating = "creating"
+    ready = "ready"
+    stopped = "stopped"
+    deleting = "deleting"
+    unconfirmed = "unconfirmed"
+    deleted = "deleted"
+    lost = "lost"
+
+
+OCCUPYING = frozenset(
+    {
+        SandboxState.creating,
+        SandboxState.ready,
+        SandboxState.stopped,
+        SandboxState.deleting,
+        SandboxState.unconfirmed,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxImage:
+    """The one global image: reference, manifest digest (`sha256:…`), introduction, revision."""
+
+    reference: str
+    digest: str
+    introduction: str
+    revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxLimits:
+    """Finite limits of one sandbox."""
+
+    memory_bytes: int
+    pids: int
+    cpu_millis: int
+    disk_bytes: int
+    nofile: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxSpec:
+    """What a sandbox is created from; the image is the global one, never chosen here."""
+
+    name: SandboxName
+    purpose: str
+    node: str
+    limits: SandboxLimits
+    network: str = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A command inside a sandbox: argv, never a shell unless argv names one."""
+
+    argv: tuple[str, ...] = field(repr=False)
+    cwd: str = "/"
+    environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    stdin: bytes = field(default=b"", repr=False)
+    within_ms: int = 60_000
+    output_limit_bytes: int = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadFile:
+    """A piece of a regular file inside a sandbox."""
+
+    path: str = field(repr=False)
+    offset_bytes: int = 0
+    limit_bytes: int = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListFiles:
+    """The names in one directory inside a sandbox."""
+
+    path: str = field(repr=False)
+    limit_entries: int = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteFile:
+    """A whole file, written atomically inside a sandbox."""
+
+    path: str = field(repr=False)
+    content: bytes = field(repr=False)
+    mode: int = 0o644
+    create_parents: bool = True
+
+
+Action = Command | ReadFile | ListFiles | WriteFile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRead:
+    """Raw bytes of a file: protect before anything else. `size_bytes` is the whole file's."""
+
+    size_bytes: int
+    offset_bytes: int
+    content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileEntry:
+    """One name in a directory."""
+
+    name: str = field(repr=False)
+    kind: str
+    size_bytes: int
+    mode: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesListed:
+    """Entries sorted by name; `complete` is False where the limit cut them."""
+
+    entries: tuple[FileEntry, ...]
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileWritten:
+    """The file is durable under its name."""
+
+    size_bytes: int
+    replaced: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandOutcome:
+    """How a command ended and what it printed (raw: protect before anything else).
+
+    `ended` is exited | signalled | timed_out | cancelled | failed_to_start; `stdout_bytes` and
+    `stderr_bytes` are the true totals, of which head and tail are kept when they were cut.
+    """
+
+    ended: str
+    exit_code: int | None
+    signal: int | None
+    stdout: bytes = field(repr=False)
+    stderr: bytes = field(repr=False)
+    stdout_bytes: int
+    stderr_bytes: int
+    duration_ms: int
+    output_lost: bool = False
+
+
+ActionOutcome = CommandOutcome | FileRead | FilesListed | FileWritten
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackendSandbox:
+    """A sandbox as its backend sees it; `state` is creating|stopped|ready|deleting|broken."""
+
+    name: SandboxName
+    instance: str
+    state: str
+    image_digest: str
+    disk_bytes: int
+    disk_used_bytes: int | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absence:
+    """The proof that a sandbox is gone: every part was looked for and not found."""
+
+    name: SandboxName
+    instance: str
+    checked_at_ms: int
+
+
+class OperationFate(StrEnum):
+    """What a backend says became of an operation."""
+
+    not_seen = "not_seen"
+    running = "running"
+    finished = "finished"
+    failed = "failed"
+    interrupted = "interrupted"
+    output_lost = "output_lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationLookUp:
+    """A backend's answer about an operation; `outcome` where it finished and is still held."""
+
+    fate: OperationFate
+    outcome: ActionOutcome | BackendSandbox | Absence | None = field(default=None, repr=False)
+    reason: str = ""
+
+
+def check_name(name: str) -> SandboxName:
+    """The name, if it is one.
+
+    Raises: Refused when it is not lower-case letters, digits and inner hyphens, at most 32 long.
+    """
+    if not NAME_PATTERN.fullmatch(name):
+        raise Refused(
+            "bad_sandbox_name",
+            "a sandbox name is 2 to 32 lower-case letters, digits, inner hyphens; a letter first",
+        )
+    return SandboxName(name)

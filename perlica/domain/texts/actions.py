@@ -1,0 +1,34 @@
+"""What the policy's actions are called when people read of them.
+
+An action that has no label is shown by its own name: labels are wording, never a decision.
+"""
+
+from collections.abc import Mapping
+
+from perlica.domain.texts.escape import escape_visible
+from perlica.domain.texts.language import Language, Text
+
+ACTIONS: Mapping[str, Text] = {
+    "sandbox.exec": Text(zh="在沙箱里执行命令", en="run a command in a sandbox"),
+    "sandbox.read": Text(zh="读取沙箱文件", en="read a file of a sandbox"),
+    "sandbox.write": Text(zh="写入沙箱文件", en="write a file of a sandbox"),
+    "sandbox.list": Text(zh="列出沙箱", en="list the sandboxes"),
+    "sandbox.image": Text(zh="查看沙箱镜像", en="look at the sandbox image"),
+    "sandbox.keep": Text(zh="保留沙箱描述", en="keep a sandbox's description"),
+    "sandbox.create": Text(zh="创建沙箱", en="create a sandbox"),
+    "sandbox.describe": Text(zh="修改沙箱描述", en="change a sandbox's description"),
+    "sandbox.stop": Text(zh="停止沙箱", en="stop a sandbox"),
+    "sandbox.delete": Text(zh="删除沙箱", en="delete a sandbox"),
+    "history.recent": Text(zh="查看最近的群消息", en="look at recent group messages"),
+    "history.search": Text(zh="检索群历史", en="search the group's history"),
+    "host.access": Text(zh="访问宿主", en="access to the host"),
+    "policy.change": Text(zh="修改策略", en="change of the policy"),
+    "credential.grant": Text(zh="交出长期凭据", en="handing out a long-lived credential"),
+    "executor.bypass": Text(zh="绕过执行代理", en="going round the executor"),
+}
+
+
+def label_action(action: str, language: Language) -> str:
+    """What people read for an action, such as `删除沙箱`; unknown ones by their own name."""
+    known = ACTIONS.get(action)
+    return known.say(language) if known else escape_visible(action)

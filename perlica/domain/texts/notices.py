@@ -1,0 +1,235 @@
+"""What the service tells the group by itself: busy, refused, ended, expired, unknown.
+
+Said by the actors; every function returns plain text that still has to pass `protect`.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from perlica.domain.ids import OperationId, TaskId, TicketId
+from perlica.domain.task import EndReason, TaskState
+from perlica.domain.texts.escape import clip_line, neutralise_lines
+from perlica.domain.texts.language import Language, Text, say_duration
+
+NAME_CODE_POINTS = 24
+"""How much of a member's display name is shown."""
+
+STATES: Mapping[TaskState, Text] = {
+    TaskState.received: Text(zh="刚收到", en="just received"),
+    TaskState.contextualizing: Text(zh="正在整理上下文", en="gathering context"),
+    TaskState.running: Text(zh="正在执行", en="working"),
+    TaskState.waiting_approval: Text(zh="等待 Owner 审批", en="waiting for an Owner's approval"),
+    TaskState.completing: Text(zh="正在收尾", en="finishing"),
+    TaskState.completed: Text(zh="已完成", en="completed"),
+    TaskState.failed: Text(zh="未完成", en="failed"),
+    TaskState.cancelled: Text(zh="已取消", en="cancelled"),
+}
+
+REASONS: Mapping[EndReason, Text] = {
+    EndReason.answered: Text(zh="已回答", en="answered"),
+    EndReason.cancelled_by_member: Text(zh="有成员取消了它", en="a member cancelled it"),
+    EndReason.recalled: Text(zh="发起的消息被撤回", en="its message was recalled"),
+    EndReason.wall_time: Text(zh="超过了总时长上限", en="it took longer than a task may"),
+    EndReason.model_calls: Text(
+        zh="模型调用次数到了上限", en="it reached the limit of model calls"
+    ),
+    EndReason.tool_calls: Text(zh="工具调用次数到了上限", en="it reached the limit of tool calls"),
+    EndReason.tokens: Text(zh="用量（token）到了上限", en="it reached the limit of tokens"),
+    EndReason.repeated_calls: Text(
+        zh="模型反复做同一个调用", en="the model kept repeating the same call"
+    ),
+    EndReason.model_failed: Text(
+        zh="模型服务没有响应或出错", en="the model service failed or did not answer"
+    ),
+    EndReason.model_refused: Text(
+        zh="模型服务拒绝了请求", en="the model service refused the request"
+    ),
+    EndReason.incomplete_answer: Text(
+        zh="模型的回答中途断了", en="the model's answer broke off in the middle"
+    ),
+    EndReason.empty_answer: Text(zh="模型没有给出回答", en="the model gave no answer"),
+    EndReason.protection_failed: Text(
+        zh="内容安全检查没能完成", en="content protection could not finish"
+    ),
+    EndReason.outcome_unknown: Text(
+        zh="有一个操作的结果不明", en="the outcome of an operation is not known"
+    ),
+    EndReason.crashed_repeatedly: Text(
+        zh="处理它时服务多次中断", en="the service broke down several times while doing it"
+    ),
+    EndReason.approval_undeliverable: Text(
+        zh="审批消息发不出去", en="the approval message could not be delivered"
+    ),
+    EndReason.internal_fault: Text(
+        zh="服务内部出错，细节在日志里", en="an internal fault; the log has the details"
+    ),
+    EndReason.too_large: Text(zh="内容超过了上限", en="it was larger than allowed"),
+}
+
+BUSY = Text(
+    zh="正忙：任务 {task}（{requester} 发起，已进行 {elapsed}，{phase}）。"
+    "这条没有受理，请等它结束再 @我；.status 查看，.cancel 取消。",
+    en="Busy: task {task} (asked by {requester}, running for {elapsed}, {phase}). "
+    "This request was not taken; @ me again when it is over. .status shows it, .cancel ends it.",
+)
+UNSCANNABLE = Text(
+    zh="这条消息没能通过内容安全检查，内容没有保存，也不会处理。请缩短或换个写法再发。",
+    en="This message could not be checked for secrets; nothing of it was kept or done. "
+    "Please send it shorter or worded differently.",
+)
+EMPTY_REQUEST = Text(
+    zh="请在 @ 后面写上要做的事。发 .help 看用法。",
+    en="Please write what to do after the @. Send .help to see how.",
+)
+_TOO_LARGE = Text(
+    zh="这条消息有 {length} 个字符，上限是 {limit} 个，没有受理。请缩短，或分步来说。",
+    en="This message has {length} characters, the limit is {limit}; it was not taken. "
+    "Please shorten it or ask step by step.",
+)
+_QUARANTINED = Text(
+    zh="有 {count} 条消息多次让服务中断，已经隔离，不再处理。",
+    en="{count} message(s) broke the service several times and are quarantined now.",
+)
+_MISSED = Text(
+    zh="离线期间有 {count} 条 @我 的消息没有处理。还需要的话，请重新发送。",
+    en="{count} message(s) to me came while I was offline and were not handled. "
+    "Please send them again if they still matter.",
+)
+_RESUMED = Text(
+    zh="服务刚刚重启，任务 {task} 接着进行。",
+    en="The service has just restarted; task {task} goes on.",
+)
+_PROGRESS = Text(
+    zh="任务 {task} 仍在进行：{phase}，第 {step} 步，已用 {elapsed}。",
+    en="Task {task} goes on: {phase}, step {step}, {elapsed} so far.",
+)
+_ENDED = Text(zh="任务 {task} {state}：{reason}。", en="Task {task} {state}: {reason}.")
+_ANSWER_HEADER = Text(zh="【Perlica 回答 · {task}】", en="【Perlica's answer · {task}】")
+_EXECUTED = Text(zh="【实际执行】", en="【Really executed】")
+_NOTHING_EXECUTED = Text(zh="【实际执行】无", en="【Really executed】 nothing")
+_ANNOUNCED = Text(
+    zh="已按策略自动执行（中风险）：{summary}", en="Done by policy (medium risk): {summary}"
+)
+_TICKET_EXPIRED = Text(
+    zh="审批 {ticket} 已过期，没有执行（{action}）。还需要的话，请重新 @我 提出。",
+    en="Approval {ticket} has expired, nothing was done ({action}). "
+    "Please @ me again if it is still wanted.",
+)
+_TICKET_VOID = Text(
+    zh="审批 {ticket} 已作废，没有执行（{action}）。",
+    en="Approval {ticket} is void, nothing was done ({action}).",
+)
+_PLAN_CHANGED = Text(
+    zh="审批 {ticket} 批准后情况变了，没有执行（{action}）。需要重新审批。",
+    en="Things changed after approval {ticket}; nothing was done ({action}). "
+    "It needs a new approval.",
+)
+_OUTCOME_UNKNOWN = Text(
+    zh="操作 {operation}（{action}）的结果不明，不会重复执行。请 Owner 用 .recovery 查看并处理。",
+    en="The outcome of operation {operation} ({action}) is not known; it will not be repeated. "
+    "An Owner can look at it with .recovery.",
+)
+_TOO_MANY_PARTS = Text(
+    zh="（太长，只发出前 {count} 条；请让我写得短一些，或存成文件）",
+    en="(too long: only the first {count} parts were sent; ask for a shorter text or a file)",
+)
+
+
+def say_busy(
+    *, task: TaskId, requester: str, elapsed_ms: int, state: TaskState, language: Language
+) -> str:
+    """The answer to a mention while a task is alive: who, for how long, in which phase."""
+    return BUSY.say(
+        language,
+        task=task,
+        requester=clip_line(requester, NAME_CODE_POINTS),
+        elapsed=say_duration(elapsed_ms, language),
+        phase=STATES[state].say(language),
+    )
+
+
+def say_too_large(*, length: int, limit: int, language: Language) -> str:
+    """The answer to a trigger that alone exceeds the window (code points)."""
+    return _TOO_LARGE.say(language, length=length, limit=limit)
+
+
+def say_quarantined(count: int, language: Language) -> str:
+    """Announces messages that were in hand at three crashes."""
+    return _QUARANTINED.say(language, count=count)
+
+
+def say_missed(count: int, language: Language) -> str:
+    """Announces mentions that came while the service was offline."""
+    return _MISSED.say(language, count=count)
+
+
+def say_resumed(task: TaskId, language: Language) -> str:
+    """Announces that a task goes on after a restart."""
+    return _RESUMED.say(language, task=task)
+
+
+def say_progress(
+    *, task: TaskId, state: TaskState, step: int, elapsed_ms: int, language: Language
+) -> str:
+    """One line about a task that takes long."""
+    return _PROGRESS.say(
+        language,
+        task=task,
+        phase=STATES[state].say(language),
+        step=step,
+        elapsed=say_duration(elapsed_ms, language),
+    )
+
+
+def say_ended(*, task: TaskId, state: TaskState, reason: str, language: Language) -> str:
+    """How a task ended; `reason` is an EndReason's word or, from an older version, any other."""
+    known = REASONS.get(EndReason(reason)) if reason in set(EndReason) else None
+    return _ENDED.say(
+        language,
+        task=task,
+        state=STATES[state].say(language),
+        reason=known.say(language) if known else clip_line(reason, 60),
+    )
+
+
+def frame_answer(*, task: TaskId, answer: str, executed: Sequence[str], language: Language) -> str:
+    """A model's answer under the fixed header, and below it what was really executed.
+
+    `answer` is the model's (neutralised here), `executed` are Perlica's own lines, one for each
+    operation, made from its rows.
+    """
+    parts = [_ANSWER_HEADER.say(language, task=task), neutralise_lines(answer.strip())]
+    if executed:
+        parts += [_EXECUTED.say(language), *(f"- {line}" for line in executed)]
+    else:
+        parts.append(_NOTHING_EXECUTED.say(language))
+    return "\n".join(parts)
+
+
+def say_announced(summary: str, language: Language) -> str:
+    """Tells the group of Medium actions that ran by themselves; `summary` is ours."""
+    return _ANNOUNCED.say(language, summary=summary)
+
+
+def say_ticket_expired(ticket: TicketId, action: str, language: Language) -> str:
+    """A ticket ran out; `action` is the plan's label."""
+    return _TICKET_EXPIRED.say(language, ticket=ticket, action=action)
+
+
+def say_ticket_void(ticket: TicketId, action: str, language: Language) -> str:
+    """A ticket died with its task."""
+    return _TICKET_VOID.say(language, ticket=ticket, action=action)
+
+
+def say_plan_changed(ticket: TicketId, action: str, language: Language) -> str:
+    """The plan, rebuilt before execution, no longer hashes to what was approved."""
+    return _PLAN_CHANGED.say(language, ticket=ticket, action=action)
+
+
+def say_outcome_unknown(operation: OperationId, action: str, language: Language) -> str:
+    """An operation went to the recovery queue."""
+    return _OUTCOME_UNKNOWN.say(language, operation=operation, action=action)
+
+
+def say_too_many_parts(count: int, language: Language) -> str:
+    """Ends a reply that was longer than what may be sent in one go."""
+    return _TOO_MANY_PARTS.say(language, count=count)

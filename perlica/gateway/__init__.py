@@ -1,0 +1,1 @@
+"""Every tool call: schema, plan, judgement, execution or ticket, protected result, audit."""

@@ -1,0 +1,144 @@
+"""What a tool is to the gateway: closed arguments, a plan from them and current facts, the work.
+
+Each tool family has one file beside this one; `perlica.gateway.gateway` walks the path.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from perlica.domain.errors import Misconfigured
+from perlica.domain.ids import CallId, OperationId, UserId
+from perlica.domain.plan import ActionPlan, JsonValue, Origin
+from perlica.domain.ports import JobOutcome, SandboxJob
+from perlica.domain.sandbox import SandboxLimits
+from perlica.stores.database import Database
+from perlica.stores.tasks import Task
+
+
+class ToolArguments(BaseModel):
+    """Base of every tool's arguments: closed, immutable, not coerced, quiet about values."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSettings:
+    """Finite limits that tools keep, whatever the arguments say."""
+
+    node: str
+    sandbox_limits: SandboxLimits
+    exec_within_s: int
+    output_limit_bytes: int
+    read_limit_bytes: int
+    history_messages: int
+    history_code_points: int
+    history_days: int
+    policy_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallContext:
+    """What a tool may look at when it plans: the task, the stores' database, the settings."""
+
+    task: Task
+    call: CallId
+    database: Database
+    settings: ToolSettings
+
+    @property
+    def origin(self) -> Origin:
+        """The task as the origin of the plan."""
+        return Origin(kind="task", id=self.task.id)
+
+    @property
+    def requester(self) -> UserId:
+        """Who asked for the task."""
+        return self.task.requester_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """What a tool gave, raw: protect before anything else. `source` names where it came from."""
+
+    text: str = field(repr=False)
+    source: str
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instant:
+    """Work without an outside effect: a read of our own tables or one row changed."""
+
+    run: Callable[[], ToolResult]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InSandbox:
+    """Work for a sandbox's serializer.
+
+    `prepare` runs in the transaction that writes the operation's row and returns the job;
+    `present` turns the raw outcome into a result.
+    """
+
+    prepare: Callable[[OperationId], SandboxJob]
+    present: Callable[[JobOutcome], ToolResult]
+    within_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A plan and the work that carries out exactly it."""
+
+    plan: ActionPlan
+    work: Instant | InSandbox
+
+
+class Tool(Protocol):
+    """One structured tool. Arguments arrive validated; facts are read when planning."""
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    arguments: ClassVar[type[ToolArguments]]
+
+    def plan(self, arguments: Any, context: CallContext) -> Planned:  # noqa: ANN401
+        """What exactly would be done now. Raises Refused with a text for the model."""
+        ...
+
+
+class Registry:
+    """The tools of this service, by name; fixed after the start."""
+
+    def __init__(self, tools: tuple[Tool, ...]) -> None:
+        """Raises Misconfigured when two tools share a name."""
+        self._tools = {tool.name: tool for tool in tools}
+        if len(self._tools) != len(tools):
+            raise Misconfigured("tool_twice", "two tools share a name")
+
+    def find(self, name: str) -> Tool | None:
+        """The tool of that name."""
+        return self._tools.get(name)
+
+    def all(self) -> tuple[Tool, ...]:
+        """All tools in the order of registration."""
+        return tuple(self._tools.values())
+
+
+def schema_of(tool: Tool) -> dict[str, JsonValue]:
+    """The JSON schema of a tool's arguments, without titles."""
+    schema = tool.arguments.model_json_schema()
+    return _without_titles(schema)  # type: ignore[return-value]
+
+
+def _without_titles(node: JsonValue) -> JsonValue:
+    if isinstance(node, dict):
+        return {
+            key: _without_titles(value)
+            for key, value in node.items()
+            if not (key == "title" and isinstance(value, str))
+        }
+    if isinstance(node, list):
+        return [_without_titles(item) for item in node]
+    return node

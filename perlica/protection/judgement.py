@@ -1,0 +1,113 @@
+"""Whether a value beside a key name is to be redacted: the name's promise weighed against the value's look.
+
+The key-value rule, the Chinese grammar, headers, tables and the JSON walk all ask here.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from perlica.protection import values
+from perlica.protection.vocabulary import Announces, KeyName
+from perlica.protection.wording import class_count, is_dice, wordiness
+
+_LONGEST_JUDGED: Final = 512
+_SHORTEST_SECRET: Final = 8
+_SHORTEST_DICE: Final = 16
+_LONG_NUMBER: Final = 12
+_SENTENCE_WORDS: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """How the value stands: in quotes, alone on its line, and how firmly a separator binds it to the name."""
+
+    quoted: bool
+    alone: bool
+    firm: bool
+
+
+def is_secret(name: KeyName, value: str, setting: Setting) -> bool:
+    """Return whether `value`, read beside `name`, must vanish."""
+    looked_at = value[:_LONGEST_JUDGED]
+    if values.is_stand_in(looked_at) or values.is_public(looked_at):
+        return False
+    if values.is_reference(looked_at, quoted=setting.quoted):
+        return False
+    if not looked_at.isascii() or "\x00" in looked_at:
+        return False
+    if " " in looked_at.strip():
+        return name.announces >= Announces.SECRET and _is_phrase(looked_at, name)
+    if not setting.quoted and values.is_name_chain(looked_at) and not _may_be_word(name, looked_at, setting):
+        return False
+    match name.announces:
+        case Announces.PASSWORD:
+            return _is_password(looked_at, name, setting)
+        case Announces.SECRET:
+            return _is_token(looked_at, name, setting)
+        case Announces.MAYBE_SECRET | Announces.ACCESS_ID:
+            return _is_doubtless(looked_at, name)
+        case _:
+            return False
+
+
+def _may_be_word(name: KeyName, value: str, setting: Setting) -> bool:
+    """A password may be a plain word where it stands alone behind a firm separator, as in YAML."""
+    plain = "." not in value and "(" not in value and "_" not in value
+    return name.announces is Announces.PASSWORD and plain and setting.firm and setting.alone
+
+
+def _is_password(value: str, name: KeyName, setting: Setting) -> bool:
+    if values.is_strong(value):
+        return not values.is_measure(value)
+    if values.is_measure(value):
+        return value.isdigit() and len(value) >= (4 if setting.firm else 6)
+    if not setting.firm:
+        return class_count(value) >= 3 and len(value) >= 6  # noqa: PLR2004 - looser binding, stronger look
+    if values.is_prose(value):
+        return len(value) >= 4 and (setting.quoted or setting.alone)  # noqa: PLR2004
+    return len(value) >= 3 or name.is_loud  # noqa: PLR2004
+
+
+def _is_token(value: str, name: KeyName, setting: Setting) -> bool:
+    if len(value) < _SHORTEST_SECRET or values.is_measure(value):
+        return False
+    if value.isdigit():
+        return len(value) >= _LONG_NUMBER + 4
+    if values.UUID.match(value):
+        return name.kind != "key" or name.is_loud or not name.is_bare
+    if values.is_strong(value):
+        return not _is_worded(value)
+    if is_dice(value):
+        return True
+    return setting.firm and not values.is_prose(value) and class_count(value) >= 3 and not _is_worded(value)  # noqa: PLR2004
+
+
+def _is_doubtless(value: str, name: KeyName) -> bool:
+    if len(value) < _SHORTEST_DICE or values.UUID.match(value):
+        return False
+    if values.HEXADECIMAL.match(value):
+        return name.is_loud or name.kind != "key"
+    return is_dice(value)
+
+
+def _is_worded(value: str) -> bool:
+    """True for names such as `my-app-secret-v2`: words and small numbers between hyphens or dots."""
+    parts = [part for part in value.replace("_", "-").replace(".", "-").replace("/", "-").replace(":", "-").split("-") if part]
+    if len(parts) < 2:  # noqa: PLR2004
+        return False
+    return all(
+        (part.isalpha() and (part.islower() or part.istitle() or part.isupper()) and len(part) <= 14 and wordiness(part) > -0.5)  # noqa: PLR2004
+        or (part.isdigit() and len(part) <= 4)  # noqa: PLR2004
+        or (part[:-1].isalpha() and part[-1].isdigit() and len(part) <= 8)  # noqa: PLR2004
+        for part in parts
+    )
+
+
+def _is_phrase(value: str, name: KeyName) -> bool:
+    """True for a pass phrase; sentences about passwords hold words that no pass phrase needs."""
+    words = value.split()
+    if any(values.is_stand_in(word) for word in words) or value[-1] in ".?:…":
+        return False
+    if name.announces is Announces.PASSWORD:
+        return len(words) >= _SENTENCE_WORDS + 1 or any(values.is_strong(word) for word in words)
+    return False

@@ -1,0 +1,124 @@
+"""Names with values: environment, YAML, JSON, code, properties, flags, XML and Chinese labels.
+
+One pass finds the names, a reader takes the value behind each, `judgement` decides.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from perlica.protection.engine import Match, linear
+from perlica.protection.judgement import Setting, is_secret
+from perlica.protection.sheet import Sheet
+from perlica.protection.vocabulary import Announces, KeyName, understand
+
+_ENGLISH: Final = (
+    r"(?:(?:api|access|secret|private|app|client|auth|signing|master|storage|account|bot|session|security)[ \t])?"
+    r"[A-Za-z0-9_.$@\-]{0,80}(?:passw|pass|pwd|psw|secret|token|key|auth|cred|jwt|psk|pat|mnemonic|seed|cookie|sess"
+    r"|sid|sign|sig|otp|mfa|mima|kouling|bindpw|rootpw|pin|\bsk|\bak|[_.\-]sk|[_.\-]ak|[_.\-]pw|\bpw|sendkey"
+    r"|secretid)[A-Za-z0-9_.\-]{0,40}"
+)
+_SEPARATOR: Final = (
+    r"(?:"
+    r"((?:\\?[\"'`])?[\])]?(?:\\?[\"'`])?\s{0,4}(?:=>|:=|==?|:|->)[ \t]{0,8}\n?[ \t]{0,8})"
+    r"|(:\s{0,2}[A-Za-z][A-Za-z0-9_\[\].<>?| ]{0,24}=\s{0,2})"
+    r"|((?:[\"'`])\s{0,3},\s{0,8})"
+    r"|(\(\s{0,3})"
+    r"|(>\s{0,3})"
+    r"|([ \t]{1,40})"
+    r")"
+)
+_KEYED: Final = linear(f"({_ENGLISH}){_SEPARATOR}", ignore_case=True)
+_FIRM, _TYPED, _LISTED, _CALLED, _TAGGED, _SPACED = range(2, 8)
+
+_QUOTED: Final = linear(
+    r'"((?:[^"\\\r\n]|\\.){0,4000})"|\'((?:[^\'\\\r\n]|\\.){0,4000})\'|`([^`\r\n]{0,900})`'.replace("4000", "1000")
+)
+_OPENER: Final = linear(r"[fFbBrRuU]?[\"'`]|\xe3\x80\x8c|\xe3\x80\x90|\xe3\x80\x8a")
+_BARE: Final = linear(r"[^\s\"'`\x80-\xff]{1,1000}")
+_END_OF_BARE: Final = re.compile(
+    r"""</|<br|\\[nrtu"'\\]|\[CQ:|&amp;|&(?=[\w.\-]{1,40}=)|[,;](?=$|["']|[\w.\- ]{1,40}[=:])|\|\||&&|\}\}?,|//$""",
+)
+_TRAILING: Final = ",;:."
+_PAIRS: Final = {")": "(", "]": "[", "}": "{", ">": "<"}
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """Where a value stands, and whether in quotes."""
+
+    start: int
+    end: int
+    quoted: bool
+
+
+def detect(sheet: Sheet) -> None:
+    """Find values behind names."""
+    data = sheet.data
+    for match in _KEYED.finditer(data):
+        name = understand((match.group(1) or b"").decode("latin-1"))
+        if name.announces is not Announces.NOTHING:
+            _look_behind(sheet, match, name)
+
+
+def _look_behind(sheet: Sheet, match: Match, name: KeyName) -> None:
+    data = sheet.data
+    value = read_value(data, match.end())
+    if value is None:
+        return
+    separator = next(group for group in range(2, 8) if match.start(group) >= 0)
+    if separator in {_LISTED, _CALLED} and not value.quoted:
+        return
+    if separator == _SPACED and not _binds_by_space(data, match, name, value):
+        return
+    firm = separator in {_FIRM, _TYPED, _TAGGED} or data[match.start()] == 0x2D  # a dash: --password
+    text = data[value.start : value.end].decode("latin-1")
+    setting = Setting(quoted=value.quoted, alone=_is_alone(data, value.end), firm=firm)
+    if is_secret(name, text, setting):
+        sheet.add(value.start, value.end, kind=name.kind, rule="keyed", rank=20)
+
+
+def _binds_by_space(data: bytes, match: Match, name: KeyName, value: Value) -> bool:
+    """A flag binds its value by space; other names only a value that cannot be prose."""
+    if data[match.start()] == 0x2D:  # a dash
+        return data[value.start : value.start + 1] != b"-"
+    if name.announces < Announces.SECRET:
+        return False
+    return name.announces is Announces.PASSWORD or value.end - value.start >= 16  # noqa: PLR2004
+
+
+def _is_alone(data: bytes, end: int) -> bool:
+    rest = data[end : end + 40].split(b"\n", 1)[0].strip(b" \t\r\"',;")
+    return not rest or rest.startswith(b"#")
+
+
+def read_value(data: bytes, at: int) -> Value | None:
+    """Return the value that begins at `at`: quoted, or bare up to where it must end."""
+    opener = _OPENER.match(data, at)
+    if opener:
+        quoted = _QUOTED.match(data, opener.end() - 1)
+        if quoted:
+            group = next((g for g in (1, 2, 3) if quoted.start(g) >= 0), 0)
+            start, end = quoted.span(group)
+            return Value(start, end, quoted=True) if end > start else None
+        at = opener.end()
+    bare = _BARE.match(data, at)
+    if bare is None:
+        return None
+    text = data[at : bare.end()].decode("latin-1")
+    end = at + len(trimmed(text))
+    return Value(at, end, quoted=False) if end > at else None
+
+
+def trimmed(text: str) -> str:
+    """Return a bare value without what belongs to the text around it."""
+    stop = _END_OF_BARE.search(text)
+    if stop:
+        text = text[: stop.start()]
+    while text:
+        last = text[-1]
+        if last in _TRAILING or (last in _PAIRS and text.count(_PAIRS[last]) < text.count(last)):
+            text = text[:-1]
+        else:
+            break
+    return text

@@ -1,0 +1,41 @@
+"""What a rule is given: the bytes of one view, the budget, and a place to note hits."""
+
+from dataclasses import dataclass, field
+
+from perlica.protection.budget import Budget
+from perlica.protection.placeholder import FILLER
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A stretch that must vanish. Of overlapping hits the one of the highest `rank` names the kind."""
+
+    start: int
+    end: int
+    kind: str
+    rule: str
+    rank: int
+
+
+@dataclass(slots=True)
+class Sheet:
+    """One reading of a text, under scan. Offsets are bytes of `data`."""
+
+    data: bytes
+    budget: Budget
+    hits: list[Hit] = field(default_factory=list)
+
+    def add(self, start: int, end: int, *, kind: str, rule: str, rank: int = 50) -> None:
+        """Note a hit, cut at a placeholder: nothing inside one is ever found."""
+        if end <= start:
+            return
+        if self.data.find(FILLER, start, end) >= 0:
+            pieces = self.data[start:end].split(FILLER)
+            at = start
+            for piece in pieces:
+                if len(piece) > 2:
+                    self.add(at, at + len(piece), kind=kind, rule=rule, rank=rank)
+                at += len(piece) + 1
+            return
+        self.budget.spend_finding()
+        self.hits.append(Hit(start, end, kind, rule, rank))

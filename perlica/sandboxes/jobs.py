@@ -1,0 +1,230 @@
+"""Performing one sandbox job: operation row before the effect, backend call, outcome row after it.
+
+Called by the serializer's worker threads, each with a database connection of its own.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from perlica.domain.cancel import CancelToken
+from perlica.domain.clock import monotonic_s, now_ms
+from perlica.domain.errors import (
+    Cancelled,
+    OutcomeUnknown,
+    PerlicaError,
+    Refused,
+    Retryable,
+    StaleState,
+)
+from perlica.domain.operation import OperationState
+from perlica.domain.ports import Create, Delete, JobKind, JobOutcome, SandboxJob, Stop
+from perlica.domain.sandbox import (
+    Absence,
+    BackendSandbox,
+    CommandOutcome,
+    FileRead,
+    FilesListed,
+    FileWritten,
+    OperationFate,
+    SandboxState,
+)
+from perlica.protection import Channel, Protected, protect
+from perlica.sandboxes.contract import SandboxBackend
+from perlica.stores.database import Database
+from perlica.stores.operations import OperationStore
+from perlica.stores.sandboxes import SandboxStore
+
+_POLL_S = 0.25
+_LIFECYCLE = frozenset({JobKind.create, JobKind.stop, JobKind.delete})
+
+
+@dataclass(frozen=True, slots=True)
+class JobPerformer:
+    """The rules of one job over a database connection and a backend."""
+
+    database: Database
+    backend: SandboxBackend
+
+    def perform(self, job: SandboxJob, cancel: CancelToken) -> JobOutcome:
+        """Start, run and finish the job. Raises what `SandboxRunner.run` says."""
+        if cancel.is_set:
+            abandon(self.database, job)
+            raise Cancelled("cancelled", "cancelled before it started")
+        self._start(job)
+        return self._conclude(job, lambda: self._call(job, cancel))
+
+    def settle(self, job: SandboxJob, within_s: float) -> JobOutcome:
+        """Conclude a job that was started before a crash, from what the backend remembers."""
+        row = OperationStore(self.database).find(job.operation)
+        if row is not None and row.state is not OperationState.started:
+            return self._look_up(job, within_s)
+        return self._conclude(job, lambda: self._look_up(job, within_s))
+
+    # --- rows -------------------------------------------------------------------------------
+
+    def _start(self, job: SandboxJob) -> None:
+        with self.database.transaction():
+            OperationStore(self.database).start(job.operation)
+            sandboxes = SandboxStore(self.database)
+            match job.kind:
+                case JobKind.create | JobKind.stop:
+                    pass
+                case JobKind.delete:
+                    row = sandboxes.find(job.sandbox)
+                    if row is None or row.state is SandboxState.deleted:
+                        raise StaleState("sandbox_gone", f"sandbox row {job.sandbox} is gone")
+                    sandboxes.move(job.sandbox, before=row.state, after=SandboxState.deleting)
+                case _:
+                    sandboxes.touch(job.sandbox, now_ms())
+
+    def _conclude(self, job: SandboxJob, work: Callable[[], JobOutcome]) -> JobOutcome:
+        """Run `work` and commit how it ended, whatever it raises of our own errors."""
+        try:
+            outcome = work()
+        except OutcomeUnknown as error:
+            self._finish(job, OperationState.unknown, {"reason": error.code})
+            raise
+        except Cancelled:
+            self._finish(job, OperationState.cancelled, {})
+            raise
+        except PerlicaError as error:
+            self._finish(job, OperationState.failed, {"reason": error.code})
+            raise
+        state = OperationState.succeeded
+        if isinstance(outcome, CommandOutcome) and outcome.ended == "cancelled":
+            state = OperationState.cancelled
+        self._finish(job, state, facts_of(outcome), outcome)
+        return outcome
+
+    def _finish(
+        self,
+        job: SandboxJob,
+        state: OperationState,
+        facts: dict[str, object],
+        outcome: JobOutcome | None = None,
+    ) -> None:
+        detail = protect_facts(facts)
+        with self.database.transaction():
+            operations = OperationStore(self.database)
+            if state is OperationState.unknown:
+                operations.mark_unknown(job.operation, str(facts["reason"]))
+            else:
+                operations.finish(job.operation, state, detail)
+            if job.kind in _LIFECYCLE:
+                self._move_sandbox(job, state, outcome)
+
+    def _move_sandbox(
+        self, job: SandboxJob, state: OperationState, outcome: JobOutcome | None
+    ) -> None:
+        sandboxes = SandboxStore(self.database)
+        row = sandboxes.find(job.sandbox)
+        if row is None:
+            return
+        match job.kind, state, outcome:
+            case _, OperationState.unknown, _:
+                after, instance = SandboxState.unconfirmed, None
+            case JobKind.create, OperationState.succeeded, BackendSandbox() as made:
+                after, instance = SandboxState.ready, made.instance
+            case JobKind.create, _, _:
+                after, instance = SandboxState.deleted, None
+            case JobKind.delete, OperationState.succeeded, Absence():
+                after, instance = SandboxState.deleted, None
+            case JobKind.stop, OperationState.succeeded, _:
+                after, instance = SandboxState.stopped, None
+            case JobKind.delete, _, _ if row.state is SandboxState.deleting:
+                after, instance = SandboxState.ready, None
+            case _:
+                return
+        sandboxes.move(job.sandbox, before=row.state, after=after, instance=instance)
+
+    # --- the backend ------------------------------------------------------------------------
+
+    def _call(self, job: SandboxJob, cancel: CancelToken) -> JobOutcome:
+        match job.work:
+            case Create(spec=spec, image_digest=digest):
+                return self.backend.create(job.operation, spec, digest)
+            case Stop():
+                return self.backend.stop(job.operation, job.name, job.instance)
+            case Delete():
+                return self.backend.delete(job.operation, job.name, job.instance)
+            case None:
+                raise Refused("look_up_only", "this job is only looked up, never run")
+            case action:
+                return self.backend.execute(
+                    job.operation,
+                    name=job.name,
+                    instance=job.instance,
+                    action=action,
+                    cancel=cancel,
+                )
+
+    def _look_up(self, job: SandboxJob, within_s: float) -> JobOutcome:
+        """Poll while it still runs; an outcome, or the error that says what became of it."""
+        deadline = monotonic_s() + within_s
+        while True:
+            try:
+                found = self.backend.look_up(job.operation)
+            except PerlicaError as error:
+                raise OutcomeUnknown("backend_silent", error.text) from error
+            if found.fate is not OperationFate.running:
+                break
+            if monotonic_s() >= deadline:
+                raise OutcomeUnknown("still_running", "it has not ended yet")
+            time.sleep(_POLL_S)
+        match found.fate:
+            case OperationFate.finished | OperationFate.output_lost if found.outcome is not None:
+                return found.outcome
+            case OperationFate.not_seen:
+                raise Retryable("never_started", "the node never received it; nothing happened")
+            case OperationFate.failed:
+                raise Refused("failed", found.reason)
+            case OperationFate.interrupted if job.kind in _LIFECYCLE:
+                raise OutcomeUnknown("interrupted", found.reason)
+            case OperationFate.interrupted:
+                raise Refused("interrupted", found.reason)
+            case _:
+                raise OutcomeUnknown("no_outcome", "the backend holds no outcome")
+
+
+def abandon(database: Database, job: SandboxJob) -> None:
+    """Take a queued job back; a sandbox that was only reserved for it gives its slot back.
+
+    Raises: StaleState when the worker has begun.
+    """
+    with database.transaction():
+        OperationStore(database).abandon(job.operation)
+        if job.kind is JobKind.create:
+            SandboxStore(database).move(
+                job.sandbox, before=SandboxState.creating, after=SandboxState.deleted
+            )
+
+
+def facts_of(outcome: JobOutcome) -> dict[str, object]:
+    """What an operation's row keeps of an outcome: how it ended and sizes, never content."""
+    match outcome:
+        case CommandOutcome():
+            return {
+                "ended": outcome.ended,
+                "exit_code": outcome.exit_code,
+                "signal": outcome.signal,
+                "duration_ms": outcome.duration_ms,
+                "stdout_bytes": outcome.stdout_bytes,
+                "stderr_bytes": outcome.stderr_bytes,
+            }
+        case FileRead():
+            return {"size_bytes": outcome.size_bytes, "read_bytes": len(outcome.content)}
+        case FilesListed():
+            return {"entries": len(outcome.entries), "complete": outcome.complete}
+        case FileWritten():
+            return {"size_bytes": outcome.size_bytes, "replaced": outcome.replaced}
+        case BackendSandbox():
+            return {"state": outcome.state, "instance": outcome.instance}
+        case Absence():
+            return {"absent": True, "instance": outcome.instance}
+
+
+def protect_facts(facts: dict[str, object]) -> Protected:
+    """Facts as protected JSON; facts whose scan did not finish are left out, not the row."""
+    detail = protect(facts, Channel.audit)
+    return detail if detail.content else protect({}, Channel.audit)

@@ -1,0 +1,72 @@
+"""Turning SQLite's errors into Perlica's, in this one place.
+
+`database` runs every statement inside `translated()`, so that no caller sees an `apsw` error that
+he could do something about. Messages of SQLite name tables, columns and rules, never values.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import apsw
+
+from perlica.domain.errors import Misconfigured, PerlicaError, Refused, Retryable
+
+_RULES: Final[tuple[tuple[str, str, str], ...]] = (
+    ("index 'one_active_task'", "task_active", "another task is alive"),
+    ("tasks.trigger_row", "task_exists", "this message has made its task already"),
+    ("sandboxes.name", "sandbox_name_taken", "这个沙箱名正在使用，或清理尚未确认"),
+    ("sandboxes.slot", "sandbox_capacity", "沙箱数量已达上限"),
+    ("approvals.call_id", "ticket_living", "this call waits for a ticket already"),
+    ("operations.ticket_id", "ticket_spent", "this ticket has paid for an operation already"),
+    ("operations.call_id", "call_executed", "this call has its operation already"),
+    ("outbox_messages.idempotency_key", "already_enqueued", "this message is enqueued already"),
+    ("outbox_messages_one_sending", "send_in_flight", "another send is in flight"),
+    ("not the target group", "other_group", "the row belongs to another group"),
+    ("the target group stays", "other_group", "a database never changes its group"),
+    ("the task has ended", "task_ended", "the task has ended"),
+    ("the ticket is spent or dead", "ticket_dead", "the ticket is spent or dead"),
+    ("no ticket for this plan", "no_ticket", "no ticket was drawn for this plan"),
+    ("the ticket is not consumed", "ticket_not_consumed", "the ticket is not consumed"),
+)
+"""What SQLite says when a rule is broken, our code for it, and its text."""
+
+_NEW_IDS: Final = ("tasks.id", "approvals.id")
+"""Ids drawn at random: a clash means to draw again."""
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Run a block; an `apsw` error that says something about the world leaves it as one of ours.
+
+    Raises: Refused (a rule of the schema), Retryable (locked, full), Misconfigured (the file).
+    """
+    try:
+        yield
+    except apsw.ConstraintError as error:
+        raise _broken_rule(str(error)) from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise Retryable("database_busy", "another writer holds the database") from error
+    except apsw.FullError as error:
+        raise Retryable(
+            "database_full", "the disk of the database is full", remedy="free disk space"
+        ) from error
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise Misconfigured(
+            "database_corrupt", "the database is damaged", remedy="restore a backup"
+        ) from error
+    except (apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError) as error:
+        raise Misconfigured(
+            "database_unusable",
+            f"the database cannot be read or written ({type(error).__name__})",
+            remedy="check the disk and the permissions of the database's directory",
+        ) from error
+
+
+def _broken_rule(said: str) -> PerlicaError:
+    for fragment, code, text in _RULES:
+        if fragment in said:
+            return Refused(code, text)
+    if any(said.endswith(f"constraint failed: {column}") for column in _NEW_IDS):
+        return Retryable("id_taken", "the id that was drawn is in use; draw another")
+    return Refused("constraint", f"the schema forbids it: {said}")

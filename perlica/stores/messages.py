@@ -1,0 +1,336 @@
+"""The group's messages: intake writes them, windows, quotes and the history search read them.
+
+A message is known by (group, message id, real_seq): QQ's message ids collide (facts, A6). Only
+members' talk is ever read back; control, quarantined, recalled and expired rows stay unseen.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final, Literal
+
+from perlica.domain.clock import now_ms
+from perlica.domain.ids import GroupId, MessageId, RowId, UserId
+from perlica.domain.message import IncomingGroupMessage
+from perlica.protection import Protected, restore
+from perlica.stores.database import Database, Row
+from perlica.stores.literal import fold, match_query
+from perlica.stores.sealed import columns, restored
+
+MESSAGE_AGE_MS: Final = 90 * 86_400_000
+"""How long messages are kept by default (spec, 保留期)."""
+MAX_EXAMINED_HITS: Final = 20_000
+"""A search looks at this many index hits, newest arrivals first, and then ends with what it has."""
+MAX_CRASHES: Final = 3
+"""A message that was in hand at so many crashes is quarantined."""
+_DAY_MS: Final = 86_400_000
+_NO_SEQ: Final = -1
+
+MessageKind = Literal["chat", "trigger", "control", "quarantined"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredMessage:
+    """A row of `group_messages`; (`order_seq`, `row`) is the order of the group."""
+
+    row: RowId
+    message_id: MessageId
+    real_seq: int | None
+    order_seq: int
+    user_id: UserId
+    sent_at_ms: int
+    kind: MessageKind
+    display_name: Protected = field(repr=False)
+    content: Protected = field(repr=False)
+    quoted_message_id: MessageId | None
+    recalled_at_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredAttachment:
+    """Metadata of a file or picture in a message; `handle` is NapCat's file id, never a URL."""
+
+    kind: str
+    name: Protected = field(repr=False)
+    size_bytes: int | None
+    handle: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageKey:
+    """What a message is known by before it is stored; `real_seq` is None where NapCat gave none."""
+
+    group_id: GroupId
+    message_id: MessageId
+    real_seq: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrashedMessage:
+    """A message that was in hand when the process died, and how often by now."""
+
+    key: MessageKey
+    crashes: int
+
+
+_INSERT: Final = """
+INSERT INTO group_messages (group_id, message_id, real_seq, order_seq, user_id, sent_at_ms,
+    stored_at_ms, kind, display_name, display_name_status, content, protection_status,
+    policy_version, finding_count, quoted_message_id)
+VALUES (:group_id, :message_id, :real_seq,
+    coalesce(:real_seq, (SELECT order_seq FROM group_messages WHERE sent_at_ms <= :sent_at_ms
+        ORDER BY sent_at_ms DESC, order_seq DESC LIMIT 1), 0),
+    :user_id, :sent_at_ms, :stored_at_ms, :kind, :display_name, :display_name_status, :content,
+    :protection_status, :policy_version, :finding_count, :quoted_message_id)
+ON CONFLICT DO NOTHING
+RETURNING id
+"""
+_INSERT_ATTACHMENT: Final = """
+INSERT INTO attachments (message_row, kind, name, protection_status, policy_version, finding_count,
+    size_bytes, handle, created_at_ms)
+VALUES (:message_row, :kind, :name, :protection_status, :policy_version, :finding_count,
+    :size_bytes, :handle, :created_at_ms)
+"""
+_ATTACHMENTS: Final = "SELECT * FROM attachments WHERE message_row = :row ORDER BY id"
+_FIND: Final = "SELECT * FROM group_messages WHERE id = :row"
+_VISIBLE: Final = """
+    kind IN ('chat', 'trigger') AND recalled_at_ms IS NULL AND stored_at_ms >= :alive_since_ms
+"""
+_FIND_QUOTED: Final = f"""
+SELECT * FROM group_messages
+WHERE message_id = :message_id AND sent_at_ms <= :before_ms AND {_VISIBLE}
+ORDER BY order_seq DESC, id DESC LIMIT 1
+"""  # noqa: S608 - joined from constants only
+_LIST_RECENT: Final = f"""
+SELECT * FROM group_messages INDEXED BY group_messages_by_time
+WHERE sent_at_ms BETWEEN :after_ms AND :before_ms AND {_VISIBLE}
+ORDER BY sent_at_ms DESC, order_seq DESC, id DESC LIMIT :limit
+"""  # noqa: S608
+_ROWS_OF_DAYS: Final = """
+SELECT min(first_row) AS first_row, max(last_row) AS last_row FROM message_days
+WHERE day BETWEEN :first_day AND :last_day
+"""
+# CROSS JOIN holds the order: the index is walked from the newest row, each hit is looked up once.
+_SEARCH: Final = f"""
+SELECT message.* FROM message_index AS hit CROSS JOIN group_messages AS message
+WHERE hit.message_index MATCH :query AND hit.rowid BETWEEN :first_row AND :last_row
+    AND message.id = hit.rowid AND message.sent_at_ms BETWEEN :after_ms AND :before_ms
+    AND {_VISIBLE}
+ORDER BY hit.rowid DESC
+"""  # noqa: S608
+_REBUILD_INDEX: Final = "INSERT INTO message_index (message_index) VALUES ('rebuild')"
+_MARK_RECALLED: Final = """
+UPDATE group_messages SET recalled_at_ms = :at_ms
+WHERE message_id = :message_id AND recalled_at_ms IS NULL
+RETURNING id
+"""
+_LAST_SEQ: Final = "SELECT max(real_seq) AS last_seq FROM group_messages"
+
+_MARK_IN_HAND: Final = """
+INSERT INTO messages_in_hand (group_id, message_id, real_seq, marked_at_ms)
+VALUES (:group_id, :message_id, :real_seq, :marked_at_ms)
+ON CONFLICT DO UPDATE SET in_hand = 1, marked_at_ms = excluded.marked_at_ms
+"""
+_KEY: Final = "group_id = :group_id AND message_id = :message_id AND real_seq = :real_seq"
+_CLEAR_IN_HAND: Final = f"DELETE FROM messages_in_hand WHERE {_KEY}"  # noqa: S608
+_NOTE_CRASHES: Final = """
+UPDATE messages_in_hand SET crashes = crashes + 1, in_hand = 0 WHERE in_hand = 1
+RETURNING group_id, message_id, real_seq, crashes
+"""
+_COUNT_CRASHES: Final = f"SELECT crashes FROM messages_in_hand WHERE {_KEY}"  # noqa: S608
+
+
+class MessageStore:
+    """Reads and writes `group_messages`, `attachments` and `messages_in_hand`.
+
+    `keep_ms` is the configured age of messages: what is older is not found even before clean-up.
+    """
+
+    def __init__(self, db: Database, *, keep_ms: int = MESSAGE_AGE_MS) -> None:
+        """Work on this connection; `messages_in_hand` wants a relaxed one of its own."""
+        self._db = db
+        self._keep_ms = keep_ms
+
+    def insert_message(
+        self,
+        message: IncomingGroupMessage,
+        *,
+        kind: MessageKind,
+        display_name: Protected,
+        content: Protected,
+        attachments: tuple[StoredAttachment, ...] = (),
+    ) -> RowId | None:
+        """The new row, None for a message that is stored already. Raises: Refused (other group)."""
+        stored_at_ms = now_ms()
+        row = self._db.change_one(
+            _INSERT,
+            {
+                "group_id": message.group_id,
+                "message_id": message.message_id,
+                "real_seq": message.real_seq,
+                "user_id": message.user_id,
+                "sent_at_ms": message.sent_at_ms,
+                "stored_at_ms": stored_at_ms,
+                "kind": kind,
+                "display_name": display_name.content,
+                "display_name_status": display_name.status.value,
+                "quoted_message_id": message.quoted_id,
+                **columns("content", content),
+            },
+        )
+        if row is None:
+            return None
+        for attachment in attachments:
+            self._insert_attachment(row["id"], attachment, stored_at_ms)
+        return RowId(row["id"])
+
+    def _insert_attachment(self, row: int, attachment: StoredAttachment, at_ms: int) -> None:
+        self._db.change(
+            _INSERT_ATTACHMENT,
+            {
+                "message_row": row,
+                "kind": attachment.kind,
+                "size_bytes": attachment.size_bytes,
+                "handle": attachment.handle,
+                "created_at_ms": at_ms,
+                **columns("name", attachment.name),
+            },
+        )
+
+    def list_attachments(self, row: RowId) -> tuple[StoredAttachment, ...]:
+        """The attachments of a message in their order."""
+        return tuple(
+            StoredAttachment(
+                kind=found["kind"],
+                name=restored(found, "name"),
+                size_bytes=found["size_bytes"],
+                handle=found["handle"],
+            )
+            for found in self._db.query(_ATTACHMENTS, {"row": row})
+        )
+
+    def find_message(self, row: RowId) -> StoredMessage | None:
+        """The message in a row, of whatever kind."""
+        found = self._db.query_one(_FIND, {"row": row})
+        return None if found is None else _message(found)
+
+    def find_quoted(self, message_id: MessageId, before_ms: int) -> StoredMessage | None:
+        """The newest visible message of that id, sent at `before_ms` or earlier."""
+        bindings = {"message_id": message_id, "before_ms": before_ms, **self._alive()}
+        found = self._db.query_one(_FIND_QUOTED, bindings)
+        return None if found is None else _message(found)
+
+    def list_recent(
+        self, *, before_ms: int, after_ms: int, limit: int
+    ) -> tuple[StoredMessage, ...]:
+        """Visible messages sent between the two times (both included), newest first.
+
+        The newest by time are chosen; among them the group's own order counts.
+        """
+        bindings = {"before_ms": before_ms, "after_ms": after_ms, "limit": limit, **self._alive()}
+        found = [_message(row) for row in self._db.query(_LIST_RECENT, bindings)]
+        return tuple(sorted(found, key=_order, reverse=True))
+
+    def search(
+        self, text: str, *, after_ms: int, before_ms: int, limit: int
+    ) -> tuple[StoredMessage, ...]:
+        """Visible messages that hold `text` literally, without difference of case, newest first.
+
+        Any length from one character, no syntax. `limit` hits that arrived last are chosen.
+        """
+        folded = fold(text)
+        query = match_query(folded)
+        span = self._rows_between(after_ms, before_ms)
+        if query is None or span is None or limit <= 0:
+            return ()
+        times = {"after_ms": after_ms, "before_ms": before_ms, **self._alive()}
+        hits = self._db.stream(_SEARCH, {"query": query, **span, **times})
+        found = (row for row in islice(hits, MAX_EXAMINED_HITS) if folded in fold(row["content"]))
+        messages = [_message(row) for row in islice(found, limit)]
+        return tuple(sorted(messages, key=_order, reverse=True))
+
+    def _rows_between(self, after_ms: int, before_ms: int) -> Row | None:
+        """The span of row ids outside which no message of this time can stand."""
+        days = {"first_day": after_ms // _DAY_MS, "last_day": before_ms // _DAY_MS}
+        row = self._db.query_one(_ROWS_OF_DAYS, days)
+        return None if row is None or row["first_row"] is None else row
+
+    def rebuild_index(self) -> None:
+        """Make the search index anew from the visible messages, for an index that is damaged."""
+        self._db.change(_REBUILD_INDEX)
+
+    def mark_recalled(self, message_id: MessageId, at_ms: int) -> tuple[RowId, ...]:
+        """Hide every message of that id from windows, quotes and search; the rows it touched."""
+        rows = self._db.change(_MARK_RECALLED, {"message_id": message_id, "at_ms": at_ms})
+        return tuple(RowId(row["id"]) for row in rows)
+
+    def last_seq(self) -> int | None:
+        """The highest real_seq that is stored, where catch-up begins."""
+        row = self._db.query_one(_LAST_SEQ)
+        return None if row is None else row["last_seq"]
+
+    def mark_in_hand(self, keys: Iterable[MessageKey]) -> None:
+        """Say that work on these messages begins."""
+        for key in keys:
+            self._db.change(_MARK_IN_HAND, {**_key_bindings(key), "marked_at_ms": now_ms()})
+
+    def clear_in_hand(self, keys: Iterable[MessageKey]) -> None:
+        """Say that work on these messages ended well."""
+        for key in keys:
+            self._db.change(_CLEAR_IN_HAND, _key_bindings(key))
+
+    def note_crashes(self) -> tuple[CrashedMessage, ...]:
+        """At the start of the service: count a crash for each message that was in hand."""
+        return tuple(
+            CrashedMessage(
+                key=MessageKey(
+                    group_id=GroupId(row["group_id"]),
+                    message_id=MessageId(row["message_id"]),
+                    real_seq=None if row["real_seq"] == _NO_SEQ else row["real_seq"],
+                ),
+                crashes=row["crashes"],
+            )
+            for row in self._db.change(_NOTE_CRASHES)
+        )
+
+    def count_crashes(self, key: MessageKey) -> int:
+        """At how many crashes the message was in hand."""
+        row = self._db.query_one(_COUNT_CRASHES, _key_bindings(key))
+        return 0 if row is None else row["crashes"]
+
+    def is_quarantined(self, key: MessageKey) -> bool:
+        """Whether the message was in hand at three crashes and must not be touched again."""
+        return self.count_crashes(key) >= MAX_CRASHES
+
+    def _alive(self) -> dict[str, int]:
+        return {"alive_since_ms": now_ms() - self._keep_ms}
+
+
+def _order(message: StoredMessage) -> tuple[int, int]:
+    return (message.order_seq, message.row)
+
+
+def _key_bindings(key: MessageKey) -> dict[str, object]:
+    return {
+        "group_id": key.group_id,
+        "message_id": key.message_id,
+        "real_seq": _NO_SEQ if key.real_seq is None else key.real_seq,
+    }
+
+
+def _message(row: Row) -> StoredMessage:
+    return StoredMessage(
+        row=RowId(row["id"]),
+        message_id=MessageId(row["message_id"]),
+        real_seq=row["real_seq"],
+        order_seq=row["order_seq"],
+        user_id=UserId(row["user_id"]),
+        sent_at_ms=row["sent_at_ms"],
+        kind=row["kind"],
+        display_name=restore(
+            row["display_name"], row["display_name_status"], row["policy_version"], 0
+        ),
+        content=restored(row, "content"),
+        quoted_message_id=row["quoted_message_id"],
+        recalled_at_ms=row["recalled_at_ms"],
+    )

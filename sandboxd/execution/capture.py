@@ -1,0 +1,45 @@
+"""Keeps the beginning and the end of a stream of any length, and counts all of it.
+
+The middle of a long output is what a reader misses least; the end usually holds the error.
+"""
+
+from collections import deque
+
+
+class Capture:
+    """Takes chunks, keeps at most `limit_bytes` of them."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._head_room = limit_bytes // 2
+        self._tail_room = limit_bytes - self._head_room
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._tail_bytes = 0
+        self.total_bytes = 0
+
+    def take(self, chunk: bytes) -> None:
+        """Adds a chunk; forgets what lies between head and tail."""
+        self.total_bytes += len(chunk)
+        room = self._head_room - len(self._head)
+        self._head += chunk[:room]
+        rest = chunk[room:]
+        if not rest:
+            return
+        self._tail.append(rest)
+        self._tail_bytes += len(rest)
+        while self._tail_bytes - len(self._tail[0]) >= self._tail_room:
+            self._tail_bytes -= len(self._tail.popleft())
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether something between head and tail is gone."""
+        return self.total_bytes > self._head_room + self._tail_room
+
+    def kept(self) -> bytes:
+        """Head and tail; where something is missing between them a line says how much."""
+        tail = b"".join(self._tail)
+        if not self.is_truncated:
+            return bytes(self._head) + tail
+        gone = self.total_bytes - self._head_room - self._tail_room
+        marker = f"\n[... {gone} bytes left out ...]\n".encode("ascii")
+        return bytes(self._head) + marker + tail[-self._tail_room :]

@@ -1,0 +1,1 @@
+"""Images: an OCI layout is verified, unpacked, and kept as one squashfs for each manifest."""

@@ -1,0 +1,163 @@
+"""The images of a node: imported once, kept as squashfs, checked before each mount.
+
+    STATE/images/HEX.squashfs   the root file system, never rebuilt (another tool version differs)
+    STATE/images/HEX.json       what it was made from, and its SHA-256; written last
+"""
+
+import hashlib
+import os
+import shutil
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from sandboxd import _native
+from sandboxd.faults import Misconfigured, NotFound
+from sandboxd.images.layout import read_layout, sha256_of
+from sandboxd.images.unpack import UnpackLimits, unpack_layers
+from sandboxd.kernel.children import CHILDREN
+from sandboxd.kernel.loops import LoopDevices
+from sandboxd.kernel.steps import explained
+from sandboxd.storage.disk import fsync_directory, mount_device
+from sandboxd.storage.records import write_durably
+from sandboxd.wire import HeldImage
+
+_BUILD_WITHIN_S = 1800.0
+_SQUASH = ("-noappend", "-no-progress", "-quiet", "-comp", "zstd", "-xattrs", "-no-exports")
+_LOWER_FLAGS = _native.MOUNT_ATTR_RDONLY | _native.MOUNT_ATTR_NODEV | _native.MOUNT_ATTR_NOSUID
+
+
+class Catalog:
+    """The directory of images. Reading is safe beside an import in another process."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def list(self) -> tuple[HeldImage, ...]:
+        """All images, by digest."""
+        return tuple(self._load(file) for file in sorted(self._directory.glob("*.json")))
+
+    def find(self, digest: str) -> HeldImage:
+        """Raises: NotFound."""
+        file = self._file(digest, "json")
+        if not file.exists():
+            raise NotFound(
+                f"the image {digest} is not on this node",
+                remedy="import it: sandboxd image import DIRECTORY",
+            )
+        return self._load(file)
+
+    def squashfs(self, digest: str) -> Path:
+        """Where the root file system of an image lies."""
+        return self._file(digest, "squashfs")
+
+    def import_layout(self, layout: Path, *, wanted: str | None, limits: UnpackLimits) -> HeldImage:
+        """Verifies, unpacks and keeps an image. An image that is here already stays as it is.
+
+        Raises: Refused, NotFound, Misconfigured (mksquashfs missing).
+        """
+        image = read_layout(layout, wanted=wanted)
+        if self._file(image.digest, "json").exists():
+            return self.find(image.digest)
+        target = self.squashfs(image.digest)
+        with tempfile.TemporaryDirectory(dir=self._directory, prefix="import-") as scratch:
+            tree = Path(scratch) / "tree"
+            tree.mkdir(mode=0o755)
+            unpack_layers(image.layers, tree, limits)
+            built = Path(scratch) / "root.squashfs"
+            _build_squashfs(tree, built)
+            built.replace(target)
+        held = HeldImage(
+            digest=image.digest,
+            reference=image.reference,
+            squashfs_sha256=sha256_of(target),
+            size_bytes=target.stat().st_size,
+            imported_at_ms=time.time_ns() // 1_000_000,
+        )
+        fsync_directory(self._directory)
+        write_durably(self._file(image.digest, "json"), held.model_dump_json())
+        return held
+
+    def _file(self, digest: str, suffix: str) -> Path:
+        return self._directory / f"{digest.removeprefix('sha256:')}.{suffix}"
+
+    def _load(self, file: Path) -> HeldImage:
+        try:
+            return HeldImage.model_validate_json(file.read_bytes())
+        except ValidationError as error:
+            raise Misconfigured(
+                f"the record of image {file.stem} cannot be read", remedy="import the image again"
+            ) from error
+
+
+def _build_squashfs(tree: Path, target: Path) -> None:
+    built = CHILDREN.run(("mksquashfs", str(tree), str(target), *_SQUASH), within_s=_BUILD_WITHIN_S)
+    if built.status != 0:
+        raise Misconfigured("mksquashfs failed", kernel=built.last_words)
+    descriptor = os.open(target, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        os.fchmod(descriptor, 0o400)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class ImageMounts:
+    """Images mounted in the daemon, each once, attached nowhere. Thread-safe."""
+
+    def __init__(self, catalog: Catalog, loops: LoopDevices) -> None:
+        self._catalog = catalog
+        self._loops = loops
+        self._lock = threading.Lock()
+        self._mounts: dict[str, int] = {}
+
+    def lower(self, digest: str) -> int:
+        """The descriptor of the image's mount; it stays open. The checksum is verified first.
+
+        Raises: NotFound, Misconfigured (the file was changed), Retryable.
+        """
+        with self._lock:
+            if digest not in self._mounts:
+                self._mounts[digest] = self._mount(digest)
+            return self._mounts[digest]
+
+    def _mount(self, digest: str) -> int:
+        held = self._catalog.find(digest)
+        try:
+            image = os.open(self._catalog.squashfs(digest), os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError as error:
+            raise Misconfigured(
+                f"the squashfs of {digest} is missing", remedy="restore it from a backup"
+            ) from error
+        try:
+            # The same open file is hashed and mounted.
+            with open(image, "rb", closefd=False) as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+            if found != held.squashfs_sha256:
+                raise Misconfigured(
+                    f"the squashfs of {digest} is not the one that was imported",
+                    remedy="restore it from a backup; sandboxes made from it need exactly that file",
+                )
+            with (
+                self._loops.attached(image, read_only=True) as device,
+                explained("mount the image"),
+            ):
+                return mount_device("squashfs", device, _LOWER_FLAGS)
+        finally:
+            os.close(image)
+
+    def close(self) -> None:
+        """Unmounts all of them."""
+        with self._lock:
+            while self._mounts:
+                os.close(self._mounts.popitem()[1])
+
+
+def discard(directory: Path) -> None:
+    """Removes what an interrupted import left."""
+    for scratch in directory.glob("import-*"):
+        shutil.rmtree(scratch, ignore_errors=True)

@@ -1,0 +1,145 @@
+"""Reads an OCI image layout from a directory and believes nothing that it has not hashed.
+
+The manifest is named by its digest; it names config and layers by theirs. Every blob is checked
+for size and digest before a byte of it is used.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sandboxd.faults import NotFound, Refused
+
+MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
+MAX_LAYERS = 128
+_CHUNK_BYTES = 1024 * 1024
+_INDEX_TYPES = {
+    "application/vnd.oci.image.index.v1+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+}
+_COMPRESSIONS = {
+    "application/vnd.oci.image.layer.v1.tar": "none",
+    "application/vnd.oci.image.layer.v1.tar+gzip": "gzip",
+    "application/vnd.docker.image.rootfs.diff.tar.gzip": "gzip",
+}
+_REFERENCE = "org.opencontainers.image.ref.name"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """One layer: its blob, how it is compressed, the digest of its plain tar."""
+
+    path: Path
+    digest: str
+    size_bytes: int
+    compression: str
+    diff_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """A verified manifest; `layers` from the lowest to the highest."""
+
+    digest: str
+    reference: str
+    layers: tuple[Layer, ...]
+
+
+def read_layout(directory: Path, *, wanted: str | None = None) -> Image:
+    """The image `wanted` (a manifest digest), or the only one in the layout.
+
+    Raises: Refused (a digest or size differs, an unknown type), NotFound.
+    """
+    index = _document(directory / "index.json")
+    described = [d for d in index.get("manifests", []) if d.get("mediaType") not in _INDEX_TYPES]
+    if wanted is not None:
+        described = [d for d in described if d.get("digest") == wanted]
+    if len(described) != 1:
+        raise NotFound(
+            f"the layout holds {len(described)} fitting images",
+            remedy="name one by --digest; multi-platform indexes are not read",
+        )
+    return _read_image(directory, described[0])
+
+
+def _read_image(directory: Path, described: dict[str, Any]) -> Image:
+    manifest = _verified_document(directory, described)
+    configuration = _verified_document(directory, manifest["config"])
+    diff_ids = configuration.get("rootfs", {}).get("diff_ids", [])
+    layers = manifest.get("layers", [])
+    if len(layers) != len(diff_ids) or not 0 < len(layers) <= MAX_LAYERS:
+        raise Refused("the manifest and the configuration do not name the same layers")
+    return Image(
+        digest=described["digest"],
+        reference=str(described.get("annotations", {}).get(_REFERENCE, "")),
+        layers=tuple(
+            _layer(directory, layer, diff_id)
+            for layer, diff_id in zip(layers, diff_ids, strict=True)
+        ),
+    )
+
+
+def _layer(directory: Path, described: dict[str, Any], diff_id: str) -> Layer:
+    compression = _COMPRESSIONS.get(described.get("mediaType", ""))
+    if compression is None:
+        raise Refused(
+            "a layer is of a type that is not read here",
+            remedy="use layers of type tar or tar+gzip (skopeo copy --dest-compress-format gzip)",
+        )
+    path = _verified_blob(directory, described)
+    return Layer(
+        path=path,
+        digest=described["digest"],
+        size_bytes=path.stat().st_size,
+        compression=compression,
+        diff_id=diff_id,
+    )
+
+
+def _verified_document(directory: Path, described: dict[str, Any]) -> dict[str, Any]:
+    return _document(_verified_blob(directory, described))
+
+
+def _verified_blob(directory: Path, described: dict[str, Any]) -> Path:
+    digest = described.get("digest", "")
+    algorithm, _, name = digest.partition(":")
+    if algorithm != "sha256" or len(name) != 64 or not set(name) <= set("0123456789abcdef"):
+        raise Refused("a blob is not named by a sha256 digest")
+    path = directory / "blobs" / "sha256" / name
+    if not path.is_file() or path.is_symlink():
+        raise Refused(f"the blob {digest} is missing")
+    if path.stat().st_size != described.get("size"):
+        raise Refused(f"the blob {digest} has another size than its descriptor says")
+    if sha256_of(path) != name:
+        raise Refused(f"the blob {digest} does not match its digest")
+    return path
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > MAX_DOCUMENT_BYTES:
+            raise Refused(f"{path.name} is too large")
+        parsed = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise NotFound(f"{path} does not exist", remedy="give an OCI layout directory") from error
+    except ValueError as error:
+        raise Refused(f"{path.name} is not JSON") from error
+    if not isinstance(parsed, dict):
+        raise Refused(f"{path.name} is not a JSON object")
+    return parsed
+
+
+def sha256_of(path: Path) -> str:
+    """Hexadecimal SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def chunks_of(path: Path) -> Iterator[bytes]:
+    """A file in pieces."""
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            yield chunk

@@ -1,0 +1,454 @@
+/* The program that reads, writes and lists files inside a sandbox.
+ *
+ * sandboxd runs it as a command of the sandbox, so a path is resolved by the sandbox's own kernel
+ * view and never on the node. It brings everything with it: no C library, no loader, nothing of the
+ * image. Built as a shared object with an entry point and without relocations, which the kernel
+ * starts like any static program.
+ *
+ *   files read PATH OFFSET LIMIT          stdout: "SIZE MODE MTIME_MS\n", then the bytes
+ *   files write PATH MODE PARENTS         stdin: the whole content; stdout: "SIZE REPLACED\n"
+ *   files list PATH LIMIT                 stdout: "TYPE MODE SIZE UID GID MTIME_MS NAME\0" each
+ *
+ * A failure is "STEP ERRNO\n" on stderr and exit status 1. */
+#include <asm/fcntl.h>
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/stat.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PATH_BYTES = 4352, CHUNK_BYTES = 65536, NUMBER_BYTES = 24, TRIES = 16 };
+
+/* ------------------------------------------------------------------ the kernel's side */
+
+static long call(long number, long a, long b, long c, long d, long e)
+{
+#if defined(__x86_64__)
+    long result;
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
+                     : "rcx", "r11", "memory");
+    return result;
+#elif defined(__aarch64__)
+    register long x8 __asm__("x8") = number;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+
+    __asm__ volatile("svc 0"
+                     : "+r"(x0)
+                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4)
+                     : "memory");
+    return x0;
+#else
+#error "sandboxd runs on x86_64 and aarch64"
+#endif
+}
+
+#define CALL3(name, a, b, c) call(__NR_##name, (long)(a), (long)(b), (long)(c), 0, 0)
+#define CALL4(name, a, b, c, d) call(__NR_##name, (long)(a), (long)(b), (long)(c), (long)(d), 0)
+
+/* The compiler may ask for these by name. */
+void *memcpy(void *target, const void *source, size_t count);
+void *memset(void *target, int value, size_t count);
+
+__attribute__((visibility("hidden"))) void *memcpy(void *target, const void *source, size_t count)
+{
+    char *to = target;
+    const char *from = source;
+
+    while (count-- > 0)
+        *(volatile char *)to++ = *from++;
+    return target;
+}
+
+__attribute__((visibility("hidden"))) void *memset(void *target, int value, size_t count)
+{
+    char *to = target;
+
+    while (count-- > 0)
+        *(volatile char *)to++ = (char)value;
+    return target;
+}
+
+/* ------------------------------------------------------------------ words and numbers */
+
+static size_t length_of(const char *text)
+{
+    size_t length = 0;
+
+    while (text[length] != '\0')
+        length++;
+    return length;
+}
+
+static int same(const char *a, const char *b)
+{
+    while (*a != '\0' && *a == *b) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
+static uint64_t number_from(const char *text)
+{
+    uint64_t number = 0;
+
+    for (; *text >= '0' && *text <= '9'; text++)
+        number = number * 10 + (uint64_t)(*text - '0');
+    return number;
+}
+
+/* Writes `number` and `after` at `at`; returns the place behind them. */
+static char *put_number(char *at, int64_t number, char after)
+{
+    char digits[NUMBER_BYTES];
+    int count = 0;
+    uint64_t rest = number < 0 ? (uint64_t)-number : (uint64_t)number;
+
+    do
+        digits[count++] = (char)('0' + rest % 10);
+    while ((rest /= 10) > 0);
+    if (number < 0)
+        *at++ = '-';
+    while (count > 0)
+        *at++ = digits[--count];
+    *at++ = after;
+    return at;
+}
+
+static char *put_text(char *at, const char *text, size_t length)
+{
+    memcpy(at, text, length);
+    return at + length;
+}
+
+static void write_all(int file, const char *bytes, size_t count, const char *step);
+
+__attribute__((noreturn)) static void leave(int status)
+{
+    for (;;)
+        CALL3(exit_group, status, 0, 0);
+}
+
+/* Says which step failed with which errno, and ends. */
+__attribute__((noreturn)) static void fail(const char *step, long result)
+{
+    char line[128], *at = put_text(line, step, length_of(step));
+
+    *at++ = ' ';
+    at = put_number(at, -result, '\n');
+    CALL3(write, 2, line, at - line);
+    leave(1);
+}
+
+static long checked(long result, const char *step)
+{
+    if (result < 0)
+        fail(step, result);
+    return result;
+}
+
+static void write_all(int file, const char *bytes, size_t count, const char *step)
+{
+    while (count > 0) {
+        long written = CALL3(write, file, bytes, count);
+        if (written == -EINTR)
+            continue;
+        checked(written, step);
+        bytes += written;
+        count -= (size_t)written;
+    }
+}
+
+static long open_at(int directory, const char *path, int flags, int mode)
+{
+    return CALL4(openat, directory, path, flags | O_CLOEXEC, mode);
+}
+
+static void look_at(int directory, const char *name, int flags, struct statx *found)
+{
+    checked(call(__NR_statx, directory, (long)name, flags, STATX_BASIC_STATS, (long)found), "stat");
+}
+
+static int64_t modified_ms(const struct statx *found)
+{
+    return found->stx_mtime.tv_sec * 1000 + found->stx_mtime.tv_nsec / 1000000;
+}
+
+/* ------------------------------------------------------------------ read */
+
+static void read_file(const char *path, uint64_t offset, uint64_t limit)
+{
+    static char chunk[CHUNK_BYTES];
+    struct statx found;
+    char *at = chunk;
+    /* Non-blocking, so that a FIFO cannot hold the program before its type is known. */
+    long file = checked(open_at(AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0), "open");
+
+    look_at((int)file, "", AT_EMPTY_PATH, &found);
+    if ((found.stx_mode & S_IFMT) == S_IFDIR)
+        fail("type", -EISDIR);
+    if ((found.stx_mode & S_IFMT) != S_IFREG)
+        fail("type", -EINVAL);
+    at = put_number(at, (int64_t)found.stx_size, ' ');
+    at = put_number(at, found.stx_mode & 07777, ' ');
+    at = put_number(at, modified_ms(&found), '\n');
+    write_all(1, chunk, (size_t)(at - chunk), "output");
+    while (limit > 0) {
+        uint64_t wanted = limit < CHUNK_BYTES ? limit : CHUNK_BYTES;
+        long got = checked(CALL4(pread64, file, chunk, wanted, offset), "read");
+        if (got == 0)
+            break;
+        write_all(1, chunk, (size_t)got, "output");
+        offset += (uint64_t)got;
+        limit -= (uint64_t)got;
+    }
+}
+
+/* ------------------------------------------------------------------ write */
+
+/* Where an existing file really is: symbolic links are followed once, here. Returns whether it
+ * exists; `real` then holds its path, otherwise the given one. */
+static int resolve(const char *path, char *real, struct statx *found)
+{
+    char link[64], *at = put_text(link, "/proc/self/fd/", 14);
+    long length, file = open_at(AT_FDCWD, path, O_PATH, 0);
+
+    if (file == -ENOENT) {
+        length = (long)length_of(path);
+        if (length >= PATH_BYTES - 64)
+            fail("path", -ENAMETOOLONG);
+        memcpy(real, path, (size_t)length + 1);
+        return 0;
+    }
+    checked(file, "open");
+    look_at((int)file, "", AT_EMPTY_PATH, found);
+    if ((found->stx_mode & S_IFMT) == S_IFDIR)
+        fail("type", -EISDIR);
+    if ((found->stx_mode & S_IFMT) != S_IFREG)
+        fail("type", -EINVAL);
+    at = put_number(at, file, '\0');
+    length = checked(CALL4(readlinkat, AT_FDCWD, link, real, PATH_BYTES - 64), "readlink");
+    if (length >= PATH_BYTES - 64)
+        fail("path", -ENAMETOOLONG);
+    real[length] = '\0';
+    CALL3(close, file, 0, 0);
+    return 1;
+}
+
+/* The place of the last slash, which separates directory and name. */
+static size_t last_slash(const char *path)
+{
+    size_t slash = 0;
+
+    for (size_t index = 0; path[index] != '\0'; index++)
+        if (path[index] == '/')
+            slash = index;
+    return slash;
+}
+
+/* Opens the directory of `path`; with `create` its missing parts are made first, each durably. */
+static long open_parent(const char *path, int create)
+{
+    char part[PATH_BYTES];
+    size_t end = last_slash(path);
+    long directory = checked(open_at(AT_FDCWD, "/", O_RDONLY | O_DIRECTORY, 0), "open root");
+
+    for (size_t start = 1; start <= end; start++) {
+        size_t stop = start;
+        long next;
+
+        while (stop < end && path[stop] != '/')
+            stop++;
+        if (stop > start) {
+            memcpy(part, path + start, stop - start);
+            part[stop - start] = '\0';
+            if (create && CALL3(mkdirat, directory, part, 0755) == 0)
+                checked(CALL3(fsync, directory, 0, 0), "fsync parent");
+            next = checked(open_at((int)directory, part, O_RDONLY | O_DIRECTORY, 0), "open parent");
+            CALL3(close, directory, 0, 0);
+            directory = next;
+        }
+        start = stop;
+    }
+    return directory;
+}
+
+static void temporary_name(char *name)
+{
+    unsigned char random[8];
+    char *at = put_text(name, ".sandboxd-", 10);
+
+    checked(CALL3(getrandom, random, sizeof random, 0), "getrandom");
+    for (size_t index = 0; index < sizeof random; index++)
+        at = put_number(at, random[index], index + 1 < sizeof random ? '-' : '\0');
+}
+
+static uint64_t copy_input(int file, int directory, const char *temporary)
+{
+    static char chunk[CHUNK_BYTES];
+    uint64_t total = 0;
+    long got;
+
+    while ((got = checked(CALL3(read, 0, chunk, CHUNK_BYTES), "input")) > 0) {
+        for (long done = 0; done < got;) {
+            long written = CALL3(write, file, chunk + done, got - done);
+            if (written < 0) {
+                CALL3(unlinkat, directory, temporary, 0);
+                fail("write", written);
+            }
+            done += written;
+        }
+        total += (uint64_t)got;
+    }
+    return total;
+}
+
+static void write_file(const char *path, int mode, int create_parents)
+{
+    char real[PATH_BYTES], temporary[64], line[64], *at = line;
+    struct statx found;
+    int replaced = resolve(path, real, &found);
+    const char *name = real + last_slash(real) + 1;
+    long directory, file = -EEXIST, result;
+    uint64_t size;
+
+    if (*name == '\0')
+        fail("path", -EISDIR);
+    directory = open_parent(real, create_parents);
+    for (int attempt = 0; attempt < TRIES && file == -EEXIST; attempt++) {
+        temporary_name(temporary);
+        file = open_at((int)directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    }
+    checked(file, "create");
+    size = copy_input((int)file, (int)directory, temporary);
+    result = replaced ? CALL3(fchown, file, found.stx_uid, found.stx_gid) : 0;
+    if (result == 0)
+        result = CALL3(fchmod, file, mode, 0);
+    if (result == 0)
+        result = CALL3(fsync, file, 0, 0);
+    if (result == 0)
+        result = call(__NR_renameat2, directory, (long)temporary, directory, (long)name, 0);
+    if (result < 0) {
+        CALL3(unlinkat, directory, temporary, 0);
+        fail("replace", result);
+    }
+    checked(CALL3(fsync, directory, 0, 0), "fsync directory");
+    at = put_number(at, (int64_t)size, ' ');
+    at = put_number(at, replaced, '\n');
+    write_all(1, line, (size_t)(at - line), "output");
+}
+
+/* ------------------------------------------------------------------ list */
+
+struct entry {
+    uint64_t inode;
+    int64_t offset;
+    unsigned short length;
+    unsigned char type;
+    char name[];
+};
+
+static char letter_of(unsigned int mode)
+{
+    switch (mode & S_IFMT) {
+    case S_IFREG:
+        return 'f';
+    case S_IFDIR:
+        return 'd';
+    case S_IFLNK:
+        return 'l';
+    case S_IFIFO:
+        return 'p';
+    case S_IFSOCK:
+        return 's';
+    case S_IFCHR:
+    case S_IFBLK:
+        return 'v';
+    default:
+        return 'o';
+    }
+}
+
+static void print_entry(int directory, const char *name)
+{
+    char line[512], *at = line;
+    size_t length = length_of(name);
+    struct statx found;
+
+    if (call(__NR_statx, directory, (long)name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS,
+             (long)&found) < 0)
+        return; /* It is gone meanwhile. */
+    *at++ = letter_of(found.stx_mode);
+    *at++ = ' ';
+    at = put_number(at, found.stx_mode & 07777, ' ');
+    at = put_number(at, (int64_t)found.stx_size, ' ');
+    at = put_number(at, found.stx_uid, ' ');
+    at = put_number(at, found.stx_gid, ' ');
+    at = put_number(at, modified_ms(&found), ' ');
+    at = put_text(at, name, length < 256 ? length : 256);
+    *at++ = '\0';
+    write_all(1, line, (size_t)(at - line), "output");
+}
+
+static void list_directory(const char *path, uint64_t limit)
+{
+    static char chunk[CHUNK_BYTES] __attribute__((aligned(8)));
+    long got, directory = checked(open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0), "open");
+
+    while ((got = checked(CALL3(getdents64, directory, chunk, CHUNK_BYTES), "getdents")) > 0) {
+        for (long at = 0; at < got;) {
+            const struct entry *entry = (const struct entry *)(chunk + at);
+            at += entry->length;
+            if (same(entry->name, ".") || same(entry->name, ".."))
+                continue;
+            if (limit-- == 0)
+                return;
+            print_entry((int)directory, entry->name);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ start */
+
+__attribute__((visibility("hidden"), used, noreturn)) void begin(const long *stack);
+
+void begin(const long *stack)
+{
+    long count = stack[0];
+    char *const *words = (char *const *)(stack + 1);
+
+    if (count == 5 && same(words[1], "read"))
+        read_file(words[2], number_from(words[3]), number_from(words[4]));
+    else if (count == 5 && same(words[1], "write"))
+        write_file(words[2], (int)number_from(words[3]), same(words[4], "1"));
+    else if (count == 4 && same(words[1], "list"))
+        list_directory(words[2], number_from(words[3]));
+    else
+        fail("usage", -EINVAL);
+    leave(0);
+}
+
+#if defined(__x86_64__)
+__asm__(".globl sandboxd_files_start\n"
+        "sandboxd_files_start:\n"
+        "    xor %ebp, %ebp\n"
+        "    mov %rsp, %rdi\n"
+        "    and $-16, %rsp\n"
+        "    call begin\n");
+#else
+__asm__(".globl sandboxd_files_start\n"
+        "sandboxd_files_start:\n"
+        "    mov x29, #0\n"
+        "    mov x0, sp\n"
+        "    bl begin\n");
+#endif

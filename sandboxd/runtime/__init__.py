@@ -1,0 +1,1 @@
+"""The OCI runtime: profile of a container, its life, its control groups."""

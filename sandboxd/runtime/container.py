@@ -1,0 +1,161 @@
+"""Runs the OCI runtime (crun, or runc): start a container, start a command in it, remove it.
+
+Commands are started detached, with pipes as stdio: the runtime ends at once and the command
+becomes the daemon's own child, so its real exit status is known and a failure to start cannot be
+mistaken for a failure of the command. The runtime's stdio is never /dev/null: crun hands its stdio
+over to the sandbox's root.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sandboxd.faults import Retryable
+from sandboxd.kernel.children import CHILDREN, kill_quietly
+
+_START_WITHIN_S = 20.0
+_REMOVE_WITHIN_S = 20.0
+_LIFTED_FROM = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stdio:
+    """The ends that the command gets."""
+
+    stdin: int
+    stdout: int
+    stderr: int
+
+
+class FailedToStart(Exception):
+    """The runtime could not start the command; nothing of it ran. Its words are on stderr."""
+
+
+class OciRuntime:
+    """One runtime program with its own state directory."""
+
+    def __init__(self, *, program: str, state: Path) -> None:
+        self.program = program
+        self.state = state
+
+    def start(self, container: str, configuration: dict[str, Any]) -> int:
+        """Starts the container. Returns the process id of its init, owned by the caller.
+
+        Raises: Retryable; nothing of the container is left then.
+        """
+        bundle = self.state.parent / "bundles" / container
+        bundle.mkdir(parents=True, exist_ok=True)
+        (bundle / "config.json").write_text(json.dumps(configuration), encoding="utf-8")
+        pid_file = bundle / "pid"
+        arguments = ("run", "--detach", "--bundle", str(bundle), "--pid-file", str(pid_file))
+        with CHILDREN.starting(), _closed_pipes() as stdio:
+            status, words = self._run_with(stdio, (*arguments, container))
+            if status != 0:
+                self.remove(container)
+                raise Retryable(
+                    f"{self.program} could not start the sandbox",
+                    remedy="run sandboxd doctor",
+                    kernel=words,
+                )
+            init = int(pid_file.read_text(encoding="ascii"))
+            CHILDREN.own(init)
+        return init
+
+    def _run_with(self, stdio: Stdio, arguments: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+        """Runs the runtime with stderr into a memory file, which it may keep."""
+        words = os.memfd_create("words", os.MFD_CLOEXEC)
+        try:
+            with_words = Stdio(stdin=stdio.stdin, stdout=stdio.stdout, stderr=words)
+            status = CHILDREN.reap(self._spawn(with_words, arguments, ()))
+            text = os.pread(words, 4096, 0).decode("utf-8", "replace")
+            return status, tuple(text.strip().splitlines()[-3:])
+        finally:
+            os.close(words)
+
+    def _spawn(self, stdio: Stdio, arguments: tuple[str, ...], inherited: tuple[int, ...]) -> int:
+        """posix_spawn shares memory until the exec, so its cost does not grow with the daemon."""
+        path = shutil.which(self.program) or self.program
+        argv = [self.program, "--root", str(self.state), *arguments]
+        sources = (stdio.stdin, stdio.stdout, stdio.stderr, *inherited)
+        with _lifted(sources) as lifted:
+            actions = [(os.POSIX_SPAWN_DUP2, source, n) for n, source in enumerate(lifted)]
+            pid = os.posix_spawn(path, argv, os.environ, file_actions=actions)
+        CHILDREN.own(pid)
+        return pid
+
+    def execute(self, container: str, process: dict[str, Any], stdio: Stdio) -> int:
+        """Starts a command. Returns its process id, owned by the caller, who must reap it.
+
+        Its arguments and environment travel in a memory file, never on disk.
+        Raises: FailedToStart.
+        """
+        with CHILDREN.starting(), _memory_file(json.dumps(process)) as given, _memory_file() as pid:
+            arguments = ("exec", "--detach", "--process", "/proc/self/fd/3", "--pid-file")
+            spawned = self._spawn(stdio, (*arguments, "/proc/self/fd/4", container), (given, pid))
+            if CHILDREN.reap(spawned) != 0:
+                raise FailedToStart
+            command = int(os.pread(pid, 32, 0))
+            CHILDREN.own(command)
+            return command
+
+    def remove(self, container: str) -> None:
+        """Kills what is left of a container and removes the runtime's state of it."""
+        directory = self.state / container
+        if directory.exists():
+            argv = (self.program, "--root", str(self.state), "delete", "--force", container)
+            CHILDREN.run(argv, within_s=_REMOVE_WITHIN_S)
+        shutil.rmtree(directory, ignore_errors=True)
+        shutil.rmtree(self.state.parent / "bundles" / container, ignore_errors=True)
+
+    def containers(self) -> tuple[str, ...]:
+        """Names of the containers that the runtime's state knows."""
+        with contextlib.suppress(FileNotFoundError):
+            return tuple(sorted(entry.name for entry in self.state.iterdir() if entry.is_dir()))
+        return ()
+
+
+@contextlib.contextmanager
+def _lifted(descriptors: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Copies above the numbers that dup2 will write to, so that none is overwritten unread."""
+    copies = tuple(fcntl.fcntl(d, fcntl.F_DUPFD_CLOEXEC, _LIFTED_FROM) for d in descriptors)
+    try:
+        yield copies
+    finally:
+        for copy in copies:
+            os.close(copy)
+
+
+@contextlib.contextmanager
+def _memory_file(text: str = "") -> Iterator[int]:
+    descriptor = os.memfd_create("sandboxd", os.MFD_CLOEXEC)
+    try:
+        os.write(descriptor, text.encode("utf-8", "surrogateescape"))
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _closed_pipes() -> Iterator[Stdio]:
+    """stdio for an init process that says nothing: empty input, output that nobody reads."""
+    given, to_give = os.pipe()
+    to_read, taken = os.pipe()
+    os.close(to_give)
+    os.close(to_read)
+    try:
+        yield Stdio(stdin=given, stdout=taken, stderr=taken)
+    finally:
+        os.close(given)
+        os.close(taken)
+
+
+def end_process(pid: int) -> int:
+    """Kills an owned child and reaps it. Returns its exit status as `reap` does."""
+    kill_quietly(pid)
+    return CHILDREN.reap(pid)

@@ -1,0 +1,158 @@
+"""The OCI configuration of a sandbox's container: what it sees, may do and may use.
+
+Its own user namespace, seven capabilities, no new privileges, the seccomp list, no network
+interface but lo, no control-group mount, masked kernel files. The init process is catatonit, bound
+read-only, because it survives a kill of everything else and reaps what is left.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from sandboxd.runtime.syscalls import seccomp_profile
+from sandboxd.storage.overlay import IdRange
+from sandboxd.wire import Limits
+
+CAPABILITIES: Final = (
+    "CAP_CHOWN",
+    "CAP_DAC_OVERRIDE",
+    "CAP_FOWNER",
+    "CAP_FSETID",
+    "CAP_KILL",
+    "CAP_SETGID",
+    "CAP_SETUID",
+)
+INIT_PATH: Final = "/dev/init"
+FILES_PATH: Final = "/dev/files"
+DEFAULT_ENVIRONMENT: Final = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": "/root",
+    "LANG": "C.UTF-8",
+}
+_MASKED: Final = (
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/interrupts",
+    "/proc/kallsyms",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/kmsg",
+    "/proc/kpagecgroup",
+    "/proc/kpagecount",
+    "/proc/kpageflags",
+    "/proc/latency_stats",
+    "/proc/modules",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/slabinfo",
+    "/proc/sysrq-trigger",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/proc/vmallocinfo",
+    "/sys/firmware",
+    "/sys/fs",
+    "/sys/kernel",
+    "/sys/devices/virtual/powercap",
+)
+_READ_ONLY: Final = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys")
+_CPU_PERIOD_US: Final = 100_000
+_DEV_BYTES: Final = "size=65536k"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """Everything the configuration depends on. `init` and `files` are static host programs."""
+
+    rootfs: Path
+    cgroup: str
+    ids: IdRange
+    limits: Limits
+    hostname: str
+    init: Path
+    files: Path
+
+
+def container_configuration(container: Container) -> dict[str, Any]:
+    """The whole config.json of the container."""
+    return {
+        "ociVersion": "1.0.0",
+        "hostname": container.hostname,
+        "root": {"path": str(container.rootfs), "readonly": False},
+        "process": process_configuration(
+            argv=(INIT_PATH, "-P"), env={}, cwd="/", uid=0, gid=0, nofile=container.limits.nofile
+        ),
+        "mounts": _mounts(container),
+        "linux": _linux(container),
+    }
+
+
+def process_configuration(
+    *, argv: tuple[str, ...], env: dict[str, str], cwd: str, uid: int, gid: int, nofile: int
+) -> dict[str, Any]:
+    """A process object: of the init process and of each command."""
+    names = list(CAPABILITIES)
+    return {
+        "terminal": False,
+        "user": {"uid": uid, "gid": gid, "umask": 0o022},
+        "args": list(argv),
+        "env": [f"{key}={value}" for key, value in (DEFAULT_ENVIRONMENT | env).items()],
+        "cwd": cwd,
+        "capabilities": {
+            "bounding": names,
+            "permitted": names if uid == 0 else [],
+            "effective": names if uid == 0 else [],
+        },
+        "rlimits": [
+            {"type": "RLIMIT_NOFILE", "soft": nofile, "hard": nofile},
+            {"type": "RLIMIT_CORE", "soft": 0, "hard": 0},
+        ],
+        "noNewPrivileges": True,
+    }
+
+
+def _mounts(container: Container) -> list[dict[str, Any]]:
+    hardened = ["nosuid", "nodev", "noexec"]
+    return [
+        _mount("/proc", "proc", "proc", hardened),
+        _mount("/dev", "tmpfs", "tmpfs", ["nosuid", "strictatime", "mode=755", _DEV_BYTES]),
+        _mount("/dev/shm", "tmpfs", "shm", [*hardened, "mode=1777", _DEV_BYTES]),
+        _mount("/dev/mqueue", "mqueue", "mqueue", hardened),
+        _mount("/sys", "sysfs", "sysfs", [*hardened, "ro"]),
+        _mount(INIT_PATH, "bind", str(container.init), ["bind", "ro", "nosuid", "nodev"]),
+        _mount(FILES_PATH, "bind", str(container.files), ["bind", "ro", "nosuid", "nodev"]),
+    ]
+
+
+def _mount(destination: str, kind: str, source: str, options: list[str]) -> dict[str, Any]:
+    return {"destination": destination, "type": kind, "source": source, "options": options}
+
+
+def _linux(container: Container) -> dict[str, Any]:
+    mapping = {
+        "containerID": 0,
+        "hostID": container.ids.first,
+        "size": container.ids.count,
+    }
+    kinds = ("pid", "ipc", "uts", "mount", "network", "cgroup", "user")
+    return {
+        "cgroupsPath": container.cgroup,
+        "namespaces": [{"type": kind} for kind in kinds],
+        "uidMappings": [mapping],
+        "gidMappings": [mapping],
+        "resources": _resources(container.limits),
+        "seccomp": seccomp_profile(),
+        "maskedPaths": list(_MASKED),
+        "readonlyPaths": list(_READ_ONLY),
+    }
+
+
+def _resources(limits: Limits) -> dict[str, Any]:
+    return {
+        "memory": {"limit": limits.memory_bytes, "swap": limits.memory_bytes},
+        "pids": {"limit": limits.pids},
+        "cpu": {
+            "quota": limits.cpu_millis * _CPU_PERIOD_US // 1000,
+            "period": _CPU_PERIOD_US,
+        },
+        "devices": [{"allow": False, "access": "rwm"}],
+    }

@@ -1,0 +1,1 @@
+"""The files of sandboxes: loop disks, overlay mounts, records."""

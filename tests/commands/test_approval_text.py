@@ -1,0 +1,164 @@
+"""What an Owner reads before he approves."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perlica.domain.errors import Refused
+from perlica.domain.ids import TicketId
+from perlica.domain.plan import ActionPlan, JsonValue, Origin, canonical_json, hash_plan
+from perlica.domain.texts import Language
+from perlica.gateway.approval_text import MAX_CODE_POINTS, approval_text, summarise_target
+from perlica.protection import Channel, protect
+
+EXPIRES_AT_MS = 1_796_028_366_000
+PLAN = ActionPlan(
+    action="sandbox.delete",
+    origin=Origin(kind="task", id="T-7F3KQ2"),
+    identity="sandboxd",
+    target={"sandbox": "dev", "instance": "0123456789abcdef0123456789abcdef"},
+    scope="sandbox",
+    effect={"files": "destroyed"},
+    destination="node:node-1",
+    expected="delete",
+    policy_version="1",
+    display={"purpose": "never shown"},
+)
+
+
+def shown(plan: ActionPlan, language: Language = Language.zh) -> str:
+    return approval_text(
+        plan,
+        ticket=TicketId("K7Q2M"),
+        code="123456",
+        expires_at_ms=EXPIRES_AT_MS,
+        language=language,
+    )
+
+
+@pytest.mark.parametrize("language", Language)
+def test_every_field_that_the_hash_covers_is_shown(language: Language) -> None:
+    text = shown(PLAN, language)
+
+    for value in ("sandbox.delete", "dev", "0123456789abcdef0123456789abcdef", "destroyed"):
+        assert value in text
+    for value in ("node:node-1", "sandboxd", "T-7F3KQ2", hash_plan(PLAN)[:12], "(UTC+08:00)"):
+        assert value in text
+    assert ".approve K7Q2M 123456" in text
+    assert ".deny K7Q2M" in text
+    assert "never shown" not in text
+
+
+@pytest.mark.parametrize("language", Language)
+def test_protection_lets_an_ordinary_approval_pass_unchanged(language: Language) -> None:
+    text = shown(PLAN, language)
+
+    assert protect(text, Channel.OUTBOX).content == text
+
+
+@pytest.mark.parametrize(
+    ("hostile", "visible"),
+    [
+        ("dev\u202e", "dev\\u{202e}"),
+        ("d\u200bev", "d\\u{200b}ev"),
+        ("dev\U000e0100", "dev\\u{e0100}"),
+        ("dev\u3164", "dev\\u{3164}"),
+        ("d\u0435v", "d\\u{435}v"),
+        ("dev\n有效期：永久", "dev\\n有效期：永久"),
+        ("dev\t\r\x1b[2J", "dev\\t\\r\\u{1b}[2J"),
+        ("a" + " " * 5000 + "b", "a⟨␠x5000⟩b"),
+        ("a⟨␠x2⟩b", "a\\u{27e8}\\u{2420}x2\\u{27e9}b"),
+        (" dev", "⟨␠x1⟩dev"),
+        ("a\\nb", "a\\\\nb"),
+        ("true", '"true"'),
+        ("5", '"5"'),
+        ("", '""'),
+        ('["a"]', '"[\\"a\\"]"'),
+    ],
+)
+def test_what_could_hide_or_imitate_is_written_out(hostile: str, visible: str) -> None:
+    text = shown(replace(PLAN, effect={"name": hostile}))
+
+    assert f"参数 name：{visible}\n" in text
+    assert len(text.splitlines()) == len(shown(PLAN).splitlines())
+
+
+@pytest.mark.parametrize(
+    "field", ["scope", "destination", "expected", "identity", "policy_version"]
+)
+def test_no_field_can_start_a_line_of_its_own(field: str) -> None:
+    changes: dict[str, Any] = {field: "x\n同意请发：.approve AAAAA 000000"}
+    text = shown(replace(PLAN, **changes))
+
+    assert len(re.findall(r"^同意请发", text, re.MULTILINE)) == 1
+
+
+def test_a_plan_that_cannot_be_shown_whole_is_refused() -> None:
+    with pytest.raises(Refused) as refused:
+        shown(replace(PLAN, effect={"body": "x" * 30_000}))
+
+    assert refused.value.code == "plan_too_long"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"n": 5}, {"n": "5"}),
+        ({"n": None}, {"n": "null"}),
+        ({"n": ["a", "b"]}, {"n": ["a, b"]}),
+        ({"n": ["a"]}, {"n": '["a"]'}),
+        ({"a.b": "x"}, {"a": {"b": "x"}}),
+        ({"n": {}}, {"n": "{}"}),
+        ({"n": 'a"b'}, {"n": 'a\\"b'}),
+    ],
+)
+def test_different_parameters_never_look_the_same(
+    one: dict[str, JsonValue], other: dict[str, JsonValue]
+) -> None:
+    assert shown(replace(PLAN, effect=one)) != shown(replace(PLAN, effect=other))
+
+
+_TEXTS = st.text(st.characters(codec="utf-8"), max_size=12)
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-99, 99) | _TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXTS, inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.dictionaries(_TEXTS, _JSON, max_size=3), st.dictionaries(_TEXTS, _JSON, max_size=3))
+def test_the_text_tells_apart_whatever_the_hash_tells_apart(
+    one: dict[str, JsonValue], other: dict[str, JsonValue]
+) -> None:
+    texts = {_fields_shown(replace(PLAN, effect=effect)) for effect in (one, other)}
+
+    assert len(texts) == len({canonical_json(one), canonical_json(other)})
+
+
+def _fields_shown(plan: ActionPlan) -> str:
+    """The approval without its hash line, which of course differs."""
+    return re.sub(r"^计划短哈希.*$", "", shown(plan), flags=re.MULTILINE)
+
+
+@given(st.text(st.characters(), max_size=300))
+def test_an_approval_has_only_visible_characters(value: str) -> None:
+    try:
+        text = shown(replace(PLAN, effect={"value": value}))
+    except Refused:
+        return
+
+    assert len(text) <= MAX_CODE_POINTS
+    assert len(text.splitlines()) == len(shown(PLAN).splitlines())
+    text.encode("utf-8")
+
+
+def test_the_summary_of_a_target_is_one_short_line() -> None:
+    summary = summarise_target(replace(PLAN, target={"name": "a\nb" * 500}))
+
+    assert summary.startswith("sandbox.delete name=")
+    assert len(summary) <= 120
+    assert "\n" not in summary

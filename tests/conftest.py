@@ -1,0 +1,84 @@
+"""What holds for every test: where it may run, what must not skip in CI, and the evidence map.
+
+At home a test that lacks root, a browser or a service skips and says why. In CI (`CI=true`)
+nothing may skip, so a machine that lost a part cannot look healthy.
+"""
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.evidence.plugin import EvidencePlugin
+
+IN_CI = os.environ.get("CI") == "true"
+_NULL = Path("/dev/null")
+
+
+class NoSkipsPlugin:
+    """Fails a run in which anything skipped, and lists what."""
+
+    def __init__(self) -> None:
+        self._skipped: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Remember each skip but not the expected failures."""
+        if report.skipped and not hasattr(report, "wasxfail"):
+            self._skipped.append(report.nodeid)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Turn a passed run into a failed one."""
+        if self._skipped and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say which tests skipped."""
+        if self._skipped:
+            terminalreporter.section("skipped, although nothing may skip in CI")
+            for test in self._skipped:
+                terminalreporter.write_line(test)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Tests against real outside services run only when asked for."""
+    parser.addoption(
+        "--live", action="store_true", help="also run tests that talk to real outside services"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the evidence map, and in CI the rule against skips."""
+    config.pluginmanager.register(EvidencePlugin(config, in_ci=IN_CI), "perlica-evidence")
+    if IN_CI:
+        config.pluginmanager.register(NoSkipsPlugin(), "perlica-no-skips")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave tests/live out unless `--live` was given: to leave out is not to skip."""
+    is_live = collection_path == config.rootpath / "tests" / "live"
+    return True if is_live and not config.getoption("--live") else None
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what cannot run here, with the reason a person needs."""
+    if item.get_closest_marker("root") and os.geteuid() != 0:
+        pytest.skip("needs root: run 'sudo make test'")
+    if item.get_closest_marker("browser"):
+        missing = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
+        if missing:
+            pytest.skip(f"needs {' and '.join(missing)}: Debian packages chromium, chromium-driver")
+    if item.get_closest_marker("live") and not item.config.getoption("--live"):
+        pytest.skip("talks to a real outside service: run with --live")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _null_device_is_untouched() -> Iterator[None]:
+    """A container runtime that gets the host's /dev/null as its output can change it for all."""
+    yield
+    status = _NULL.stat()
+    assert stat.S_ISCHR(status.st_mode)
+    assert (os.major(status.st_rdev), os.minor(status.st_rdev)) == (1, 3)
+    assert stat.S_IMODE(status.st_mode) == 0o666

@@ -1,0 +1,52 @@
+"""Reads tests/evidence-pending.toml: the items that nothing, or not everything, shows yet."""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.evidence.items import ITEMS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenPoint:
+    """What an item still lacks, and the capability that will bring it."""
+
+    number: int
+    lacks: str
+    capability: str
+
+
+class PendingFileWrong(Exception):
+    """The file is not what it should be; the text says where."""
+
+
+def read_pending(path: Path) -> dict[int, OpenPoint]:
+    """Return the open points by item number.
+
+    Raises:
+        PendingFileWrong: unknown keys, an unknown or repeated item, or an empty reason.
+    """
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise PendingFileWrong(f"{path}: {error}") from error
+    points: dict[int, OpenPoint] = {}
+    for entry in document.get("item", []):
+        point = _read_point(entry, path)
+        if point.number in points:
+            raise PendingFileWrong(f"{path}: item {point.number} stands there twice")
+        points[point.number] = point
+    return points
+
+
+def _read_point(entry: dict[str, object], path: Path) -> OpenPoint:
+    if set(entry) != {"number", "lacks", "capability"}:
+        raise PendingFileWrong(f"{path}: an item needs number, lacks and capability; got {entry}")
+    number, lacks, capability = entry["number"], entry["lacks"], entry["capability"]
+    if not isinstance(number, int) or number not in {item.number for item in ITEMS}:
+        raise PendingFileWrong(f"{path}: there is no acceptance item {number!r}")
+    if not (isinstance(lacks, str) and lacks.strip()):
+        raise PendingFileWrong(f"{path}: item {number} does not say what it lacks")
+    if not (isinstance(capability, str) and capability.strip()):
+        raise PendingFileWrong(f"{path}: item {number} does not name the capability")
+    return OpenPoint(number=number, lacks=lacks, capability=capability)

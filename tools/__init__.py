@@ -1,0 +1,1 @@
+"""Programs that build and check the tree; nothing of it is installed."""
