@@ -26,14 +26,14 @@ from perlica.domain.approval import Verdict
 from perlica.domain.clock import now_ms
 from perlica.domain.errors import StaleState
 from perlica.domain.ids import OperationId, TaskId, TicketId, UserId
-from perlica.domain.outbox import OutboxKind
+from perlica.domain.outbox import OutboxKind, OutboxState
 from perlica.domain.sandbox import MAX_SANDBOXES
 from perlica.domain.texts import Language
 from perlica.gateway.tickets import audit_detail
 from perlica.protection import Channel, protect
 from perlica.stores.approvals import ApprovalStore
 from perlica.stores.audit import AuditStore
-from perlica.stores.commands import Command, CommandStore
+from perlica.stores.commands import CommandStore, StoredCommand
 from perlica.stores.database import Database
 from perlica.stores.messages import MessageStore
 from perlica.stores.operations import OperationStore
@@ -58,7 +58,7 @@ class CommandDesk:
     connection_fault: Callable[[], str]
 
     def obey(
-        self, database: Database, command: Command, *, ledger: Ref | None, cancelling: bool
+        self, database: Database, command: StoredCommand, *, ledger: Ref | None, cancelling: bool
     ) -> Task | None:
         """Do it and answer; the task that has to be ended, for a `.cancel` that may."""
         name = CommandName(command.name)
@@ -68,41 +68,39 @@ class CommandDesk:
             text = ""
         elif not may_use(name, role):
             text = answers.answer_not_allowed(name, self.language)
+        elif name is CommandName.cancel:
+            text, to_end = self._cancel(database, command, cancelling=cancelling)
+        elif name in {CommandName.approve, CommandName.deny}:
+            text = self._decide(command, name, ledger)
+        elif name is CommandName.recovery:
+            text = self._recovery(database, command)
+        elif name is CommandName.status:
+            facts = self._status(database, cancelling=cancelling)
+            text = answers.answer_status(facts, self.language)
         else:
-            match name:
-                case CommandName.help:
-                    text = answers.answer_help(role, self.language)
-                case CommandName.status:
-                    facts = self._status(database, cancelling=cancelling)
-                    text = answers.answer_status(facts, self.language)
-                case CommandName.cancel:
-                    text, to_end = self._cancel(database, command, cancelling=cancelling)
-                case CommandName.approve | CommandName.deny:
-                    text = self._decide(command, name, ledger)
-                case CommandName.recovery:
-                    text = self._recovery(database, command)
+            text = answers.answer_help(role, self.language)
         self._answer(database, command, text)
         return to_end
 
-    def _answer(self, database: Database, command: Command, text: str) -> None:
-        message = MessageStore(database).find_message(command.row)
+    def _answer(self, database: Database, command: StoredCommand, text: str) -> None:
+        message = MessageStore(database).find_message(command.message_row)
         with database.transaction():
             if text:
                 OutboxStore(database).enqueue(
-                    key=f"command:{command.row}",
+                    key=f"command:{command.message_row}",
                     kind=OutboxKind.command,
-                    content=protect(text, Channel.outbox),
+                    content=protect(text, Channel.OUTBOX),
                     reply_to=message.message_id if message else None,
                     at_user=command.user_id,
                 )
-            CommandStore(database).mark_done(command.row)
+            CommandStore(database).mark_done(command.message_row)
 
-    def _decide(self, command: Command, name: CommandName, ledger: Ref | None) -> str:
+    def _decide(self, command: StoredCommand, name: CommandName, ledger: Ref | None) -> str:
         ticket = TicketId(command.arguments["ticket"])
         verdict = Verdict.unknown_ticket
         if ledger is not None:
             try:
-                decision: Decision = ledger.ask(
+                decision = ledger.ask(
                     Decide(
                         ticket=ticket,
                         user=command.user_id,
@@ -111,20 +109,22 @@ class CommandDesk:
                     ),
                     timeout=_LEDGER_WITHIN_S,
                 )
-                verdict = decision.verdict
+                verdict = decision.verdict if isinstance(decision, Decision) else verdict
             except pykka.Timeout:
                 verdict = Verdict.already_decided
         return answers.answer_verdict(ticket, verdict, self.language)
 
     def _cancel(
-        self, database: Database, command: Command, *, cancelling: bool
+        self, database: Database, command: StoredCommand, *, cancelling: bool
     ) -> tuple[str, Task | None]:
         task = TaskStore(database).active_task()
         asked = TaskId(command.arguments["task"]) if "task" in command.arguments else None
         role = role_of(command.user_id, owners=self.owners, members=self.members)
         to_end: Task | None = None
         if task is None:
-            result = CancelResult.already_cancelling if cancelling else CancelResult.nothing_to_cancel
+            result = (
+                CancelResult.already_cancelling if cancelling else CancelResult.nothing_to_cancel
+            )
         elif asked is not None and asked != task.id:
             result = CancelResult.not_this_task
         elif not may_cancel(role=role, user=command.user_id, requester=task.requester_id):
@@ -136,7 +136,7 @@ class CommandDesk:
         )
         return text, to_end
 
-    def _recovery(self, database: Database, command: Command) -> str:
+    def _recovery(self, database: Database, command: StoredCommand) -> str:
         store = OperationStore(database)
         if command.arguments.get("action") == "list":
             items = [
@@ -152,8 +152,8 @@ class CommandDesk:
         found = self._resolve(database, operation_id, command)
         return answers.answer_resolved(operation_id, found=found, language=self.language)
 
-    def _resolve(self, database: Database, operation: OperationId, command: Command) -> bool:
-        reason = protect(command.arguments["reason"], Channel.audit)
+    def _resolve(self, database: Database, operation: OperationId, command: StoredCommand) -> bool:
+        reason = protect(command.arguments["reason"], Channel.AUDIT)
         try:
             with database.transaction():
                 OperationStore(database).resolve(operation, by=command.user_id, reason=reason)
@@ -180,7 +180,7 @@ class CommandDesk:
             tickets=tickets,
             sandboxes=tuple(SandboxFacts(name=row.name, state=row.state) for row in living),
             most_sandboxes=MAX_SANDBOXES,
-            outbox_waiting=OutboxStore(database).count_waiting(),
+            outbox_waiting=OutboxStore(database).counts().get(OutboxState.queued, 0),
             unknown_operations=len(OperationStore(database).list_unknown()),
             connection_fault=self.connection_fault(),
             capabilities_off=self.capabilities_off,

@@ -170,15 +170,12 @@ class TaskCoordinator(PerlicaActor):
         task = self._tasks.active_task()
         if task is not None and self._has_run_out(task):
             self._end(task, after=TaskState.failed, reason=EndReason.wall_time)
-        for command in CommandStore(self._database).list_pending():
-            self._obey(command.row)
+        for command in CommandStore(self._database).take_pending():
+            self._obey(command.message_row)
         self._push()
 
     def _has_run_out(self, task: Task) -> bool:
-        active_ms = task.active_ms
-        if task.active_since_ms is not None:
-            active_ms += now_ms() - task.active_since_ms
-        return active_ms > self._wall_time_ms
+        return task.active_ms_at(now_ms()) > self._wall_time_ms
 
     # --- commands ---------------------------------------------------------------------------
 

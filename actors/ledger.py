@@ -12,6 +12,7 @@ from perlica.domain.approval import Verdict
 from perlica.domain.clock import now_ms
 from perlica.domain.ids import UserId
 from perlica.domain.outbox import OutboxKind
+from perlica.domain.plan import Level
 from perlica.domain.texts import Language
 from perlica.domain.texts.notices import say_ticket_expired
 from perlica.gateway.tickets import audit_detail
@@ -79,7 +80,7 @@ class ApprovalLedger(PerlicaActor):
                 detail=audit_detail({"verdict": verdict.value, "approve": message.approve}),
                 task_id=ticket.task_id if ticket else None,
                 ticket_id=ticket.id if ticket else None,
-                level="high",
+                level=Level.high,
             )
         if ticket is not None and verdict in _DECIDED:
             tell_safely(
@@ -88,8 +89,7 @@ class ApprovalLedger(PerlicaActor):
         return Decision(ticket=message.ticket, verdict=verdict)
 
     def _expire(self) -> None:
-        due = ApprovalStore(self._database).list_due(now_ms())
-        if not due:
+        if not ApprovalStore(self._database).has_due(now_ms()):
             return
         with self._database.transaction():
             expired = ApprovalStore(self._database).expire_due(now_ms())
@@ -106,7 +106,7 @@ class ApprovalLedger(PerlicaActor):
         OutboxStore(self._database).enqueue(
             key=f"expired:{ticket.id}",
             kind=OutboxKind.command,
-            content=protect(text, Channel.outbox),
+            content=protect(text, Channel.OUTBOX),
             ticket_id=ticket.id,
             task_id=ticket.task_id,
         )
@@ -116,5 +116,5 @@ class ApprovalLedger(PerlicaActor):
             detail=audit_detail({"action": ticket.action}),
             task_id=ticket.task_id,
             ticket_id=ticket.id,
-            level="high",
+            level=Level.high,
         )

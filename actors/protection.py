@@ -7,9 +7,9 @@ coordinator and the outbox after the commit.
 from pathlib import Path
 
 from actors.base import Alarm, PerlicaActor, Wires, tell_safely
-from perlica.clients.napcat.inbound import InboundQueue
 from actors.intake import Intake, IntakeSettings
 from actors.messages import FramesWaiting, GroupNotice, OutboxRung, SelfMessageSeen, Tick
+from perlica.clients.napcat.inbound import InboundQueue
 from perlica.stores.database import Database
 
 _BATCH = 64

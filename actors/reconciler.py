@@ -150,5 +150,5 @@ class Reconciler(PerlicaActor):
             OutboxStore(self._database).enqueue(
                 key=f"unknown:{operation.id}",
                 kind=OutboxKind.notice,
-                content=protect(text, Channel.outbox),
+                content=protect(text, Channel.OUTBOX),
             )

@@ -179,9 +179,7 @@ class SerializerRunner:
         if not tell_safely(self.serializers.get(job.slot), act):
             raise Retryable("stopping", "the service is stopping")
 
-    def _give_up(
-        self, job: SandboxJob, reply: "Future[JobOutcome]", cancel: CancelToken
-    ) -> None:
+    def _give_up(self, job: SandboxJob, reply: "Future[JobOutcome]", cancel: CancelToken) -> None:
         """Leave the queue, or, when the worker was faster, stop the action and wait for its end."""
         was_cancelled = cancel.is_set
         try:

@@ -161,7 +161,7 @@ CREATE TABLE messages_in_hand (
     crashes INTEGER NOT NULL DEFAULT 0,
     in_hand INTEGER NOT NULL DEFAULT 1 CHECK (in_hand IN (0, 1)),
     PRIMARY KEY (group_id, message_id, real_seq)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 CREATE TRIGGER messages_in_hand_of_target_only BEFORE INSERT ON messages_in_hand
 WHEN NEW.group_id IS NOT (SELECT group_id FROM target_group WHERE id = 1)
 BEGIN

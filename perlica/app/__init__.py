@@ -1,1 +1,1 @@
-"""What starts and watches the service: configuration, wiring, supervision, logs, doctor, commands."""
+"""What starts and watches the service: configuration, wiring, supervision, logs, command line."""

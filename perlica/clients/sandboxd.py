@@ -9,11 +9,11 @@ import json
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import ValidationError
-from sandboxd import wire
 
 from perlica.clients import sandboxd_values as values
 from perlica.domain.cancel import CancelToken
@@ -31,6 +31,7 @@ from perlica.domain.sandbox import (
     SandboxSpec,
     WriteFile,
 )
+from sandboxd import wire
 
 _CONTROL_WITHIN_S = 10.0
 _LIFECYCLE_WITHIN_S = 120.0
@@ -305,7 +306,7 @@ def _exchange(
     raw = response.read(_MAX_ANSWER_BYTES + 1)
     if len(raw) > _MAX_ANSWER_BYTES:
         raise http.client.HTTPException("answer too large")
-    if response.status // 100 != 2:
+    if not HTTPStatus(response.status).is_success:
         raise _error_of(response.status, raw)
     try:
         return answer.model_validate_json(raw)

@@ -3,8 +3,6 @@
 Private to `perlica.clients.sandboxd`.
 """
 
-from sandboxd import wire
-
 from perlica.domain.errors import OutcomeUnknown
 from perlica.domain.ids import SandboxName
 from perlica.domain.sandbox import (
@@ -19,6 +17,7 @@ from perlica.domain.sandbox import (
     OperationLookUp,
     SandboxLimits,
 )
+from sandboxd import wire
 
 
 def limits_of(limits: SandboxLimits) -> wire.Limits:

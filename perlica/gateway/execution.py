@@ -3,7 +3,7 @@
 Called by the gateway with a plan that is Low or Medium, or High with its approved ticket.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from perlica.domain.cancel import CancelToken
 from perlica.domain.clock import now_ms
@@ -11,7 +11,7 @@ from perlica.domain.errors import Cancelled, OutcomeUnknown, PerlicaError, Stale
 from perlica.domain.ids import CallId, OperationId, new_operation_id
 from perlica.domain.operation import OperationState
 from perlica.domain.plan import Level, hash_plan
-from perlica.domain.ports import SandboxJob, SandboxRunner
+from perlica.domain.ports import SandboxRunner
 from perlica.domain.task import EndReason
 from perlica.gateway.ends import Answered, CallEnd, Ended, answer, refusal
 from perlica.gateway.tickets import audit_detail
@@ -30,105 +30,83 @@ _UNKNOWN = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """One plan on its way: judged, paid for by a ticket where it is High, with its operation id."""
+
+    planned: Planned
+    context: CallContext
+    level: Level
+    ticket: Ticket | None = None
+    operation: OperationId = field(default_factory=new_operation_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Executor:
     """Executes plans, never words; one operation for each call, ever."""
 
     database: Database
     runner: SandboxRunner
 
-    def execute(
-        self,
-        planned: Planned,
-        context: CallContext,
-        cancel: CancelToken,
-        *,
-        level: Level,
-        ticket: Ticket | None = None,
-    ) -> CallEnd:
+    def execute(self, execution: Execution, cancel: CancelToken) -> CallEnd:
         """Do it and say how it ended.
 
         Raises: Cancelled when the task was cancelled meanwhile.
         """
-        operation = new_operation_id()
+        operation = execution.operation
         try:
-            match planned.work:
-                case Instant() as work:
-                    result = self._run_instant(planned, work, context, operation, level)
-                case InSandbox() as work:
-                    result = self._run_in_sandbox(
-                        planned, work, context, cancel, operation=operation, level=level, ticket=ticket
-                    )
+            result = self._run(execution, cancel)
         except StaleState:
             return refusal("not executed: its approval is used up or expired, or it moved on")
         except OutcomeUnknown:
-            return unknown_end(operation, level)
+            return unknown_end(operation, execution.level)
         except Cancelled:
             raise
         except PerlicaError as error:
             return answer(error.text, source="perlica gateway", failed=True, operation=operation)
-        return answer(
-            result.text, source=result.source, failed=result.failed, operation=operation
-        )
+        return answer(result.text, source=result.source, failed=result.failed, operation=operation)
 
-    def _run_instant(
-        self,
-        planned: Planned,
-        work: Instant,
-        context: CallContext,
-        operation: OperationId,
-        level: Level,
-    ) -> ToolResult:
+    def _run(self, execution: Execution, cancel: CancelToken) -> ToolResult:
+        match execution.planned.work:
+            case Instant() as work:
+                return self._run_instant(execution, work)
+            case InSandbox() as work:
+                return self._run_in_sandbox(execution, work, cancel)
+
+    def _run_instant(self, execution: Execution, work: Instant) -> ToolResult:
         with self.database.transaction():
-            self._insert(planned, context, operation, level=level, ticket=None)
+            self._insert(execution)
             operations = OperationStore(self.database)
-            operations.start(operation)
+            operations.start(execution.operation)
             result = work.run()
-            operations.finish(operation, OperationState.succeeded, audit_detail({}))
+            operations.finish(execution.operation, OperationState.succeeded, audit_detail({}))
         return result
 
     def _run_in_sandbox(
-        self,
-        planned: Planned,
-        work: InSandbox,
-        context: CallContext,
-        cancel: CancelToken,
-        *,
-        operation: OperationId,
-        level: Level,
-        ticket: Ticket | None,
+        self, execution: Execution, work: InSandbox, cancel: CancelToken
     ) -> ToolResult:
         with self.database.transaction():
-            self._insert(planned, context, operation, level=level, ticket=ticket)
-            job: SandboxJob = work.prepare(operation)
+            self._insert(execution)
+            job = work.prepare(execution.operation)
         outcome = self.runner.run(job, cancel, within_s=work.within_s)
         return work.present(outcome)
 
-    def _insert(
-        self,
-        planned: Planned,
-        context: CallContext,
-        operation: OperationId,
-        *,
-        level: Level,
-        ticket: Ticket | None,
-    ) -> None:
+    def _insert(self, execution: Execution) -> None:
         """The operation's row, the ticket's consumption and the call's move, all or nothing."""
-        plan = planned.plan
+        plan, context, ticket = execution.planned.plan, execution.context, execution.ticket
+        plan_hash = hash_plan(plan)
         if ticket is not None:
-            ApprovalStore(self.database).consume(
-                ticket.id, plan_hash=hash_plan(plan), now_ms=now_ms()
-            )
+            ApprovalStore(self.database).consume(ticket.id, plan_hash=plan_hash, now_ms=now_ms())
         OperationStore(self.database).insert_operation(
             NewOperation(
-                id=operation,
+                id=execution.operation,
                 origin=plan.origin,
                 task_id=context.task.id,
                 call_id=context.call,
                 action=plan.action,
-                level=level,
+                level=execution.level,
                 identity=plan.identity,
-                plan_hash=hash_plan(plan),
-                plan=_stored_plan(planned),
+                plan_hash=plan_hash,
+                plan=_stored_plan(execution.planned),
                 ticket_id=ticket.id if ticket else None,
             )
         )
@@ -137,21 +115,21 @@ class Executor:
             "operation.planned",
             actor=f"task:{context.task.id}",
             detail=audit_detail(
-                {"action": plan.action, "scope": plan.scope, "plan_hash": hash_plan(plan)}
+                {"action": plan.action, "scope": plan.scope, "plan_hash": plan_hash}
             ),
             task_id=context.task.id,
             ticket_id=ticket.id if ticket else None,
-            operation_id=operation,
-            level=level.value,
+            operation_id=execution.operation,
+            level=execution.level,
         )
 
 
 def _stored_plan(planned: Planned) -> Protected:
     """The plan as its row keeps it: protected, and never missing."""
-    sealed = protect(planned.plan.effect_fields(), Channel.tool_arguments)
+    sealed = protect(planned.plan.effect_fields(), Channel.TOOL_ARGUMENTS)
     if sealed.content:
         return sealed
-    return protect({"action": planned.plan.action, "withheld": True}, Channel.tool_arguments)
+    return protect({"action": planned.plan.action, "withheld": True}, Channel.TOOL_ARGUMENTS)
 
 
 def _dispatch(database: Database, call: CallId) -> None:

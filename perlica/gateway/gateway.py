@@ -18,7 +18,7 @@ from perlica.domain.plan import Level, hash_plan
 from perlica.domain.policy import Policy
 from perlica.domain.ports import Ringer, SandboxRunner
 from perlica.gateway.ends import Answered, CallEnd, Suspended, answer, refusal
-from perlica.gateway.execution import Executor, unknown_end
+from perlica.gateway.execution import Execution, Executor, unknown_end
 from perlica.gateway.sandbox_actions import present
 from perlica.gateway.tickets import TicketDesk, audit_detail, seal_plan
 from perlica.gateway.tool import CallContext, Planned, Registry, ToolSettings, schema_of
@@ -84,7 +84,8 @@ class Gateway:
         if level is Level.block:
             self._audit_refusal(context, "blocked_by_policy")
             return refusal(f"blocked by policy: {planned.plan.action} in {planned.plan.scope}")
-        return self._executor().execute(planned, context, cancel, level=level)
+        execution = Execution(planned=planned, context=context, level=level)
+        return self._executor().execute(execution, cancel)
 
     def resume(self, task: Task, call: GivenCall, cancel: CancelToken) -> CallEnd:
         """Go on with a call that waited: execute it once if its ticket says so.
@@ -106,7 +107,7 @@ class Gateway:
             case _:
                 return refusal("its ticket is no longer valid; it was not executed")
 
-    def recover(self, task: Task, call: GivenCall) -> CallEnd:
+    def recover(self, call: GivenCall) -> CallEnd:
         """Find out what became of a call that was dispatched when the service died."""
         operation = OperationStore(self.database).find_for_call(call.id)
         if operation is None:
@@ -155,8 +156,7 @@ class Gateway:
         try:
             planned = self._plan(call, context)
             seal_plan(planned.plan)
-            if self.policy.judge(planned.plan.action, planned.plan.scope) is not Level.high:
-                raise Refused("policy_changed", "the policy changed; it was not executed")
+            self._check_still_high(planned)
             if hash_plan(planned.plan) != ticket.plan_hash:
                 self.desk.void(ticket, "the facts changed after approval")
                 return self._ask(context, planned)
@@ -164,9 +164,13 @@ class Gateway:
             self.desk.void(ticket, error.code)
             self._audit_refusal(context, error.code)
             return refusal(f"not executed: {error.text}")
-        return self._executor().execute(
-            planned, context, cancel, level=Level.high, ticket=ticket
-        )
+        execution = Execution(planned=planned, context=context, level=Level.high, ticket=ticket)
+        return self._executor().execute(execution, cancel)
+
+    def _check_still_high(self, planned: Planned) -> None:
+        """Raises: Refused when the policy no longer says High of the approved action."""
+        if self.policy.judge(planned.plan.action, planned.plan.scope) is not Level.high:
+            raise Refused("policy_changed", "the policy changed after the approval was asked for")
 
     def _abandon(self, operation: Operation) -> None:
         job = job_to_look_up(self.database, operation.id)

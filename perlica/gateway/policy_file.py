@@ -27,7 +27,9 @@ def read_policy(path: Path | None) -> Policy:
         )
         table = tomllib.loads(text)
     except (OSError, ValueError) as error:
-        raise Misconfigured("policy_unreadable", "policy file not readable", remedy=_REMEDY) from error
+        raise Misconfigured(
+            "policy_unreadable", "policy file not readable", remedy=_REMEDY
+        ) from error
     return _policy_of(table)
 
 

@@ -258,7 +258,9 @@ def _present_file(outcome: FileRead) -> str:
 
 
 def _present_listing(outcome: FilesListed) -> str:
-    lines = [f"{e.kind:9} {e.mode & 0o7777:04o} {e.size_bytes:>10} {e.name}" for e in outcome.entries]
+    lines = [
+        f"{e.kind:9} {e.mode & 0o7777:04o} {e.size_bytes:>10} {e.name}" for e in outcome.entries
+    ]
     if not outcome.complete:
         lines.append("… more entries are not shown")
     return "\n".join(lines) or "(empty directory)"

@@ -69,9 +69,7 @@ def queue_job(
     Runs in the transaction that inserts the operation's row.
     """
     writes = kind in WRITING
-    SandboxStore(context.database).insert_operation(
-        operation, row.id, kind.value, is_write=writes
-    )
+    SandboxStore(context.database).insert_operation(operation, row.id, kind.value, is_write=writes)
     return SandboxJob(
         operation=operation,
         sandbox=row.id,

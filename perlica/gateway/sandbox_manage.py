@@ -167,7 +167,7 @@ def _plan_create(arguments: ManageArguments, context: CallContext) -> Planned:
 
     def prepare(operation: OperationId) -> SandboxJob:
         store = SandboxStore(context.database)
-        purpose = protect(arguments.purpose, Channel.tool_arguments)
+        purpose = protect(arguments.purpose, Channel.TOOL_ARGUMENTS)
         row = store.reserve(spec, image, purpose)
         work = Create(spec=spec, image_digest=image.digest)
         return queue_job(context, operation, row, kind=JobKind.create, work=work)
@@ -183,7 +183,7 @@ def _plan_describe(arguments: ManageArguments, context: CallContext) -> Planned:
     row = find_usable(context, arguments.name)
 
     def run() -> ToolResult:
-        purpose = protect(arguments.purpose, Channel.tool_arguments)
+        purpose = protect(arguments.purpose, Channel.TOOL_ARGUMENTS)
         SandboxStore(context.database).set_purpose(row.id, purpose)
         return _said(f"purpose of {row.name} changed")
 
@@ -230,7 +230,9 @@ def _lifecycle(
     def prepare(operation: OperationId) -> SandboxJob:
         return queue_job(context, operation, row, kind=kind, work=work)
 
-    done = "deleted; its files are gone" if kind is JobKind.delete else "stopped; its files are kept"
+    done = (
+        "deleted; its files are gone" if kind is JobKind.delete else "stopped; its files are kept"
+    )
     return _in_sandbox(plan, prepare, lambda _outcome: _said(f"sandbox {row.name} is {done}"))
 
 

@@ -6,12 +6,11 @@ Called by the gateway; the ledger actor decides and expires, the code never reac
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from perlica.domain.approval import TICKET_LIFETIME_MS, TicketState, digest_code
-from perlica.domain.clock import now_ms
+from perlica.domain.approval import TICKET_LIFETIME_MS, digest_code
 from perlica.domain.errors import Refused
 from perlica.domain.ids import CallId, TicketId, UserId, new_ticket_code, new_ticket_id
 from perlica.domain.outbox import OutboxKind
-from perlica.domain.plan import ActionPlan, JsonValue, hash_plan
+from perlica.domain.plan import ActionPlan, JsonValue, Level, hash_plan
 from perlica.domain.task import TaskState
 from perlica.domain.texts import Language
 from perlica.gateway.approval_text import approval_text
@@ -29,7 +28,7 @@ class TicketDesk:
     """Writes tickets for plans; Owners and lifetime come from the configuration."""
 
     database: Database
-    owners: tuple[UserId, ...]
+    owners: frozenset[UserId]
     language: Language
     lifetime_ms: int = TICKET_LIFETIME_MS
 
@@ -41,10 +40,8 @@ class TicketDesk:
         stored_plan = seal_plan(plan)
         ticket = new_ticket_id()
         code = new_ticket_code()
-        created = now_ms()
-        text = self._text(plan, ticket, code, created + self.lifetime_ms)
         with self.database.transaction():
-            ApprovalStore(self.database).insert_ticket(
+            drawn = ApprovalStore(self.database).insert_ticket(
                 NewTicket(
                     id=ticket,
                     group_id=task.group_id,
@@ -57,14 +54,13 @@ class TicketDesk:
                     target_summary=summarise_target(plan),
                     owners=self.owners,
                     code_digest=digest_code(ticket, code),
-                    created_at_ms=created,
-                    expires_at_ms=created + self.lifetime_ms,
+                    lifetime_ms=self.lifetime_ms,
                 )
             )
             OutboxStore(self.database).enqueue(
                 key=f"ticket:{ticket}",
                 kind=OutboxKind.approval,
-                content=text,
+                content=self._text(plan, ticket, code, drawn.expires_at_ms),
                 task_id=task.id,
                 ticket_id=ticket,
             )
@@ -85,30 +81,28 @@ class TicketDesk:
                 detail=audit_detail({"plan_hash": hash_plan(plan), "action": plan.action}),
                 task_id=task.id,
                 ticket_id=ticket,
-                level="high",
+                level=Level.high,
             )
         return ticket
 
     def void(self, ticket: Ticket, reason: str) -> None:
         """End an approved ticket that no longer fits the facts."""
         with self.database.transaction():
-            ApprovalStore(self.database).void_ticket(ticket.id, before=TicketState.approved)
+            ApprovalStore(self.database).void(ticket.id)
             AuditStore(self.database).add_event(
                 "ticket.void",
                 actor="gateway",
                 detail=audit_detail({"reason": reason}),
                 task_id=ticket.task_id,
                 ticket_id=ticket.id,
-                level="high",
+                level=Level.high,
             )
 
-    def _text(
-        self, plan: ActionPlan, ticket: TicketId, code: str, expires_at_ms: int
-    ) -> Protected:
+    def _text(self, plan: ActionPlan, ticket: TicketId, code: str, expires_at_ms: int) -> Protected:
         shown = approval_text(
             plan, ticket=ticket, code=code, expires_at_ms=expires_at_ms, language=self.language
         )
-        text = protect(shown, Channel.outbox)
+        text = protect(shown, Channel.OUTBOX)
         if text.content != shown:
             raise Refused("plan_cannot_be_shown", "the plan cannot be shown whole to an Owner")
         return text
@@ -119,8 +113,8 @@ def seal_plan(plan: ActionPlan) -> Protected:
 
     Raises: Refused with the kinds of credential that protection found (DESIGN §6).
     """
-    sealed = protect(plan.effect_fields(), Channel.tool_arguments)
-    if sealed.status is not ProtectionStatus.scanned_no_findings:
+    sealed = protect(plan.effect_fields(), Channel.TOOL_ARGUMENTS)
+    if sealed.status is not ProtectionStatus.SCANNED_NO_FINDINGS:
         kinds = ", ".join(sorted({finding.kind for finding in sealed.findings})) or "unscannable"
         raise Refused(
             "plan_holds_credential",
@@ -130,12 +124,13 @@ def seal_plan(plan: ActionPlan) -> Protected:
     return sealed
 
 
-def summarise_target(plan: ActionPlan) -> str:
+def summarise_target(plan: ActionPlan) -> Protected:
     """The target's identity on one line, for lists and audit."""
-    return ", ".join(f"{key}={value}" for key, value in sorted(plan.target.items()))
+    line = ", ".join(f"{key}={value}" for key, value in sorted(plan.target.items()))
+    return protect(line, Channel.TOOL_ARGUMENTS)
 
 
 def audit_detail(facts: Mapping[str, JsonValue]) -> Protected:
     """Facts for an audit row, protected; never missing, even where a scan did not finish."""
-    detail = protect(dict(facts), Channel.audit)
-    return detail if detail.content else protect({}, Channel.audit)
+    detail = protect(dict(facts), Channel.AUDIT)
+    return detail if detail.content else protect({}, Channel.AUDIT)

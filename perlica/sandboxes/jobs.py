@@ -29,7 +29,7 @@ from perlica.domain.sandbox import (
     OperationFate,
     SandboxState,
 )
-from perlica.protection import Channel, Protected, protect
+from perlica.protection import Channel, JsonValue, Protected, protect
 from perlica.sandboxes.contract import SandboxBackend
 from perlica.stores.database import Database
 from perlica.stores.operations import OperationStore
@@ -101,7 +101,7 @@ class JobPerformer:
         self,
         job: SandboxJob,
         state: OperationState,
-        facts: dict[str, object],
+        facts: dict[str, JsonValue],
         outcome: JobOutcome | None = None,
     ) -> None:
         detail = protect_facts(facts)
@@ -200,7 +200,7 @@ def abandon(database: Database, job: SandboxJob) -> None:
             )
 
 
-def facts_of(outcome: JobOutcome) -> dict[str, object]:
+def facts_of(outcome: JobOutcome) -> dict[str, JsonValue]:
     """What an operation's row keeps of an outcome: how it ended and sizes, never content."""
     match outcome:
         case CommandOutcome():
@@ -224,7 +224,7 @@ def facts_of(outcome: JobOutcome) -> dict[str, object]:
             return {"absent": True, "instance": outcome.instance}
 
 
-def protect_facts(facts: dict[str, object]) -> Protected:
+def protect_facts(facts: dict[str, JsonValue]) -> Protected:
     """Facts as protected JSON; facts whose scan did not finish are left out, not the row."""
-    detail = protect(facts, Channel.audit)
-    return detail if detail.content else protect({}, Channel.audit)
+    detail = protect(facts, Channel.AUDIT)
+    return detail if detail.content else protect({}, Channel.AUDIT)

@@ -15,7 +15,7 @@ def job_to_look_up(database: Database, operation: OperationId) -> SandboxJob | N
     touched = sandboxes.find_operation(operation)
     if touched is None:
         return None
-    row = sandboxes.find(touched.sandbox)
+    row = sandboxes.find(touched.sandbox_id)
     if row is None or row.slot is None:
         return None
     return SandboxJob(

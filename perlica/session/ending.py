@@ -66,7 +66,7 @@ class TaskEnder:
         OutboxStore(self.database).enqueue(
             key=f"final:{task.id}",
             kind=OutboxKind.final,
-            content=protect(whole, Channel.outbox),
+            content=protect(whole, Channel.OUTBOX),
             reply_to=reply_to,
             at_user=at_user,
             task_id=task.id,
@@ -96,10 +96,10 @@ def record_end(database: Database, task: Task, reason: EndReason) -> None:
             for operation in operations
         ],
     }
-    SessionStore(database).insert_summary(task.id, protect(facts, Channel.audit))
+    SessionStore(database).insert_summary(task.id, protect(facts, Channel.AUDIT))
     AuditStore(database).add_event(
         "task.ended",
         actor="perlica",
-        detail=protect({"reason": reason.value}, Channel.audit),
+        detail=protect({"reason": reason.value}, Channel.AUDIT),
         task_id=task.id,
     )

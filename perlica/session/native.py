@@ -1,8 +1,8 @@
 """The native runtime: one HTTP request, one turn, checked before anybody acts on it.
 
-Used by the agent loop through `perlica.session.runtime`. Malformed calls were seen elsewhere to run with
-empty arguments, or to be posted to the chat as JSON (facts/peers.md, incident 20): here they are kept as
-calls that never run, and their result tells the model what was wrong.
+Used by the agent loop through `perlica.session.runtime`. Malformed calls were seen elsewhere to run
+with empty arguments, or to be posted to the chat as JSON (facts/peers.md, incident 20): here they
+are kept as calls that never run, and their result tells the model what was wrong.
 """
 
 import json
@@ -165,10 +165,11 @@ def _is_call_in_text(text: str, tools: Sequence[str]) -> bool:
 def _is_call(item: object, tools: Sequence[str]) -> bool:
     if not isinstance(item, dict):
         return False
-    inner = item.get("function") if isinstance(item.get("function"), dict) else item
-    name = next((inner.get(key) for key in ("name", "tool", "function") if inner.get(key)), None)
+    function = item.get("function")
+    inner: dict[str, object] = function if isinstance(function, dict) else item
+    names = (inner.get(key) for key in ("name", "tool", "function"))
     has_arguments = any(key in inner for key in ("arguments", "parameters", "input"))
-    return name in tools and has_arguments
+    return has_arguments and any(name in tools for name in names)
 
 
 def _wire_ids(conversation: Conversation) -> set[str]:

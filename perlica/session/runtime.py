@@ -1,8 +1,8 @@
 """The contract of an agent runtime: who turns a conversation into the next turn.
 
-The loop (`perlica.session.loop`) owns everything that lasts; a runtime only thinks. The native runtime
-(`perlica.session.native`) speaks to a model over HTTP; others (pi, agents over ACP) may stand behind the
-same contract.
+The loop (`perlica.session.loop`) owns everything that lasts; a runtime only thinks. The native
+runtime (`perlica.session.native`) speaks to a model over HTTP; others (pi, agents over ACP) may
+stand behind the same contract.
 
 A runtime may:
 - send the conversation and the tools that it was given to a model, as often as one turn needs;
@@ -10,11 +10,11 @@ A runtime may:
 - keep connections and processes for the next turn.
 
 A runtime may not:
-- execute a tool, or let anything behind it execute one: calls are returned, the gateway decides;
-- offer the model other tools, texts or skills than it was given, or call a model for another purpose;
-- remember a task: after a restart the same conversation is given to a new instance;
-- write files, read the database, or pass on an error text of a provider;
-- go on after `cancel` was set: it returns or raises `Cancelled` within two seconds.
+- execute a tool, or let anything behind it execute one: calls are returned, the gateway decides; -
+offer the model other tools, texts or skills than it was given, or call a model for another purpose;
+- remember a task: after a restart the same conversation is given to a new instance; - write files,
+read the database, or pass on an error text of a provider; - go on after `cancel` was set: it
+returns or raises `Cancelled` within two seconds.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,9 @@ from perlica.domain.ids import CallId
 from perlica.domain.task import EndReason
 
 UNKNOWN_TOOL = "unknown_tool"
-"""The name under which a call of a tool that does not exist is kept: the model's own is foreign text."""
+"""The name under which a call of a tool that does not exist is kept: the model's own is foreign
+text.
+"""
 
 
 class CallFault(StrEnum):
@@ -42,7 +44,8 @@ class CallFault(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestedCall:
-    """A tool call of this turn; `id` is drawn by us, `wire_id` pairs call and result at the provider.
+    """A tool call of this turn; `id` is drawn by us, `wire_id` pairs call and result at the
+    provider.
 
     `arguments_json` is raw: a JSON object unless `fault` says otherwise.
     """

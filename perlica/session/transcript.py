@@ -1,14 +1,15 @@
 """The transcript: session rows to what the model sees, and a turn to the rows that hold it.
 
-The agent loop writes rows with `record_turn` and the `new_…` functions, and always asks a `Transcript` for
-the conversation: also while the task runs it is made from rows alone, so a restart changes nothing in it.
+The agent loop writes rows with `record_turn` and the `new_…` functions, and always asks a
+`Transcript` for the conversation: also while the task runs it is made from rows alone, so a restart
+changes nothing in it.
 """
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final
 
 from perlica.clients.model.contract import (
     AssistantMessage,
@@ -25,6 +26,7 @@ from perlica.domain.ids import CallId
 from perlica.protection import Channel, JsonValue, Protected, protect, truncate
 from perlica.session.runtime import AgentTurn, CallFault, RequestedCall
 from perlica.session.wrapper import ResultFacts, WrapSettings, wrap_result
+from perlica.stores.sessions import SessionEvent, ToolCall, ToolOutput
 
 _FAULTY_CODE_POINTS: Final = 2_000
 
@@ -39,51 +41,6 @@ class EventKind(StrEnum):
     note = "note"
 
 
-class EventRow(Protocol):
-    """A row of `session_events`, as far as it is read here."""
-
-    @property
-    def seq(self) -> int: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def call_id(self) -> CallId | None: ...
-    @property
-    def body(self) -> Protected: ...
-    @property
-    def opaque(self) -> bytes | None: ...
-
-
-class CallRow(Protocol):
-    """A row of `tool_calls`, as far as it is read here."""
-
-    @property
-    def id(self) -> CallId: ...
-    @property
-    def turn_seq(self) -> int: ...
-    @property
-    def position(self) -> int: ...
-    @property
-    def provider_call_id(self) -> str: ...
-    @property
-    def tool(self) -> str: ...
-    @property
-    def arguments(self) -> Protected: ...
-
-
-class OutputRow(Protocol):
-    """A row of `tool_outputs`, as far as it is read here."""
-
-    @property
-    def call_id(self) -> CallId: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def content(self) -> Protected: ...
-    @property
-    def created_at_ms(self) -> int: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewEvent:
     """A row to append to `session_events`."""
@@ -96,10 +53,11 @@ class NewEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedCall:
-    """A row to insert into `tool_calls`, at its place in the turn.
+    """A row to insert into `tool_calls`, and why the call never runs, if it must not.
 
-    `is_intact` is False where protection changed the arguments. A call with a `fault` is never handed to
-    the gateway: its result is `perlica.session.native.explain_fault`.
+    A call with a `fault` is not handed to the gateway: its result is `native.explain_fault`. One
+    that is not `is_intact` (protection changed its arguments) runs only now, from the turn's own
+    arguments, never after a restart.
     """
 
     id: CallId
@@ -162,33 +120,33 @@ def record_turn(turn: AgentTurn) -> RecordedTurn:
 
 
 class Transcript:
-    """Makes the conversation from a task's rows; remembers rendered rows, which never change."""
+    """Makes the conversation from a task's rows; remembers what it rendered: rows never change."""
 
     def __init__(self, settings: WrapSettings) -> None:
         self._settings = settings
-        self._texts: dict[int, Protected] = {}
+        self._messages: dict[int, ChatMessage] = {}
         self._results: dict[CallId, ToolMessage] = {}
 
     def conversation(
         self,
-        events: Sequence[EventRow],
-        calls: Iterable[CallRow],
-        outputs: Iterable[OutputRow],
+        events: Sequence[SessionEvent],
+        calls: Iterable[ToolCall],
+        outputs: Iterable[ToolOutput],
     ) -> Conversation:
-        """What the model sees. Results follow their turn in the order of its calls, before any note.
+        """What the model sees. A turn's results follow it in the order of its calls, then notes.
 
-        Raises: ValueError when a call of a turn that is not the last word has no result yet.
+        Raises: ValueError when a call has no result yet: see `find_open_calls`.
         """
         output_of = {output.call_id: output for output in outputs}
-        result_of = {e.call_id: e for e in events if e.kind == EventKind.result}
-        calls_of: dict[int, list[CallRow]] = {}
-        for call in calls:
+        result_of = {event.call_id: event for event in events if event.kind == EventKind.result}
+        calls_of: dict[int, list[ToolCall]] = {}
+        for call in sorted(calls, key=lambda call: (call.turn_seq, call.position)):
             calls_of.setdefault(call.turn_seq, []).append(call)
         messages: list[ChatMessage] = []
         for event in events:
             if event.kind == EventKind.result:
                 continue
-            turn_calls = sorted(calls_of.get(event.seq, ()), key=lambda call: call.position)
+            turn_calls = calls_of.get(event.seq, [])
             messages.append(self._message(event, turn_calls))
             messages += [
                 self._result(call, result_of.get(call.id), output_of.get(call.id))
@@ -196,50 +154,34 @@ class Transcript:
             ]
         return tuple(messages)
 
-    def _message(self, event: EventRow, calls: Sequence[CallRow]) -> ChatMessage:
-        body = _read_body(event.body)
-        text = self._text(event.seq, body, "text")
-        if event.kind == EventKind.system:
-            return SystemMessage(content=text)
-        if event.kind != EventKind.assistant:
-            return UserMessage(content=text)
-        has_reasoning = isinstance(body.get("reasoning"), str)
-        return AssistantMessage(
-            text=text,
-            calls=tuple(
-                SentCall(wire_id=call.provider_call_id, name=call.tool, arguments=call.arguments)
-                for call in calls
-            ),
-            reasoning=self._text(-event.seq - 1, body, "reasoning") if has_reasoning else None,
-            opaque=event.opaque,
-        )
-
-    def _text(self, slot: int, body: Mapping[str, object], name: str) -> Protected:
-        if slot not in self._texts:
-            self._texts[slot] = protect(str(body.get(name, "")), Channel.MODEL)
-        return self._texts[slot]
+    def _message(self, event: SessionEvent, calls: Sequence[ToolCall]) -> ChatMessage:
+        if event.seq not in self._messages:
+            self._messages[event.seq] = _render(event, calls)
+        return self._messages[event.seq]
 
     def _result(
-        self, call: CallRow, event: EventRow | None, output: OutputRow | None
+        self, call: ToolCall, event: SessionEvent | None, output: ToolOutput | None
     ) -> ToolMessage:
         if event is None:
             raise ValueError(f"call {call.id} has no result yet")
-        known = self._results.get(call.id)
-        if known is None:
-            is_error = _read_body(event.body).get("is_error") is True
+        if call.id not in self._results:
             facts = ResultFacts(
                 call=call.id,
                 source=output.source if output else call.tool,
-                at_ms=output.created_at_ms if output else 0,
-                is_error=is_error,
+                at_ms=(output or event).created_at_ms,
+                is_error=_read_body(event.body).get("is_error") is True,
             )
-            content = wrap_result(facts, output.content if output else None, self._settings)
-            known = ToolMessage(wire_id=call.provider_call_id, content=content, is_error=is_error)
-            self._results[call.id] = known
-        return known
+            self._results[call.id] = ToolMessage(
+                wire_id=call.provider_call_id,
+                content=wrap_result(facts, output.content if output else None, self._settings),
+                is_error=facts.is_error,
+            )
+        return self._results[call.id]
 
 
-def find_open_calls(events: Sequence[EventRow], calls: Iterable[CallRow]) -> tuple[CallRow, ...]:
+def find_open_calls(
+    events: Sequence[SessionEvent], calls: Iterable[ToolCall]
+) -> tuple[ToolCall, ...]:
     """Calls without a result, in their order: what is left to do before the next turn."""
     done = {event.call_id for event in events if event.kind == EventKind.result}
     left = [call for call in calls if call.id not in done]
@@ -263,6 +205,29 @@ def _record_call(call: RequestedCall, position: int) -> RecordedCall:
         is_intact=fault is None and _is_same_json(sealed.content, call.arguments_json),
         fault=fault,
     )
+
+
+def _render(event: SessionEvent, calls: Sequence[ToolCall]) -> ChatMessage:
+    body = _read_body(event.body)
+    text = _read_part(body, "text")
+    if event.kind == EventKind.system:
+        return SystemMessage(content=text)
+    if event.kind != EventKind.assistant:
+        return UserMessage(content=text)
+    return AssistantMessage(
+        text=text,
+        calls=tuple(
+            SentCall(wire_id=call.provider_call_id, name=call.tool, arguments=call.arguments)
+            for call in calls
+        ),
+        reasoning=None if body.get("reasoning") is None else _read_part(body, "reasoning"),
+        opaque=event.opaque,
+    )
+
+
+def _read_part(body: Mapping[str, object], name: str) -> Protected:
+    """A text of a body that was protected whole: protected again, for alone it is a new text."""
+    return protect(str(body.get(name, "")), Channel.MODEL)
 
 
 def _is_same_json(sealed: str, given: str) -> bool:

@@ -1,7 +1,9 @@
-"""Tool results as data: where they came from, when, what protection found, inside a closed boundary.
+"""Tool results as data: where they came from, when, what protection found, inside a closed
+boundary.
 
-`perlica.session.transcript` wraps every result that a model is shown. The boundary is drawn from our own
-random call id, which nothing that produces a result ever sees, and is taken out of the content besides.
+`perlica.session.transcript` wraps every result that a model is shown. The boundary is drawn from
+our own random call id, which nothing that produces a result ever sees, and is taken out of the
+content besides.
 """
 
 import hashlib
@@ -48,13 +50,15 @@ class ResultFacts:
 def wrap_result(facts: ResultFacts, content: Protected | None, settings: WrapSettings) -> Protected:
     """The result as the model reads it; `content` is None when its retention has passed.
 
-    The same facts and content always give the same text, so a restart rebuilds it exactly. The whole is
-    protected once more: cut and frame make a new text.
+    The same facts and content always give the same text, so a restart rebuilds it exactly. The
+    whole is protected once more: cut and frame make a new text.
     """
     whole = protect(_frame(facts, content, settings), Channel.TOOL_RESULT)
     if whole.is_usable:
         return whole
-    return protect(_frame_text(facts, _WITHHELD, "扫描未完成，已扣留", settings), Channel.TOOL_RESULT)
+    return protect(
+        _frame_text(facts, _WITHHELD, "扫描未完成，已扣留", settings), Channel.TOOL_RESULT
+    )
 
 
 def neutralise_boundaries(text: str, boundary: str) -> str:

@@ -3,9 +3,20 @@
 Three columns stand beside each text: `protection_status`, `policy_version`, `finding_count`.
 """
 
+from typing import Final
+
 from perlica.domain.errors import Refused
-from perlica.protection import Channel, Protected, ProtectionStatus, protect, restore
+from perlica.protection import (
+    Channel,
+    Protected,
+    ProtectionStatus,
+    protect,
+    protect_line,
+    restore,
+)
 from perlica.stores.database import Row
+
+MAX_REASON_CODE_POINTS: Final = 200
 
 
 def columns(name: str, value: Protected) -> dict[str, object]:
@@ -46,3 +57,8 @@ def as_json(value: Protected) -> Protected:
     if value.is_usable:
         return value
     return protect({"withheld": value.status.value}, Channel.AUDIT)
+
+
+def reason_text(reason: str) -> str:
+    """A short reason as it is stored: a code or a peer's wording, scanned all the same."""
+    return protect_line(reason)[:MAX_REASON_CODE_POINTS]

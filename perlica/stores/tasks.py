@@ -14,6 +14,7 @@ from perlica.domain.errors import Refused, StaleState
 from perlica.domain.ids import GroupId, RowId, TaskId, UserId, new_task_id
 from perlica.domain.task import FINAL_STATES, TaskState, may_move
 from perlica.stores.database import Database, Row
+from perlica.stores.sealed import reason_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +183,7 @@ class TaskStore:
                 "now_ms": now_ms(),
                 "runs": not ends and after is not TaskState.waiting_approval,
                 "ends": ends,
-                "reason": reason,
+                "reason": reason_text(reason),
             },
         )
         if row is None:
@@ -240,7 +241,7 @@ class TaskStore:
                 "state_before": None if before is None else before.value,
                 "state_after": task.state.value,
                 "step": task.step,
-                "reason": reason,
+                "reason": reason_text(reason),
             },
         )
 

@@ -47,17 +47,17 @@ class Answer:
 
 
 def read_arguments(path: str, offset: int, limit_bytes: int) -> tuple[str, ...]:
-    """argv for reading a piece of a file."""
+    """Argv for reading a piece of a file."""
     return (FILES_PATH, "read", path, str(offset), str(limit_bytes))
 
 
 def write_arguments(path: str, *, mode: int, create_parents: bool) -> tuple[str, ...]:
-    """argv for replacing a file with what comes on stdin."""
+    """Argv for replacing a file with what comes on stdin."""
     return (FILES_PATH, "write", path, str(mode), "1" if create_parents else "0")
 
 
 def list_arguments(path: str, limit_entries: int) -> tuple[str, ...]:
-    """argv for listing a directory; one entry more tells that there are more."""
+    """Argv for listing a directory; one entry more tells that there are more."""
     return (FILES_PATH, "list", path, str(limit_entries + 1))
 
 

@@ -1,15 +1,18 @@
 """The images of a node: imported once, kept as squashfs, checked before each mount.
 
-    STATE/images/HEX.squashfs   the root file system, never rebuilt (another tool version differs)
-    STATE/images/HEX.json       what it was made from, and its SHA-256; written last
+STATE/images/HEX.squashfs   the root file system, never rebuilt (another tool version differs)
+STATE/images/HEX.json       what it was made from, and its SHA-256; written last
 """
 
+import contextlib
+import fcntl
 import hashlib
 import os
 import shutil
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -25,6 +28,7 @@ from sandboxd.storage.disk import fsync_directory, mount_device
 from sandboxd.storage.records import write_durably
 from sandboxd.wire import HeldImage
 
+_SCRATCH = "import-"
 _BUILD_WITHIN_S = 1800.0
 _SQUASH = ("-noappend", "-no-progress", "-quiet", "-comp", "zstd", "-xattrs", "-no-exports")
 _LOWER_FLAGS = _native.MOUNT_ATTR_RDONLY | _native.MOUNT_ATTR_NODEV | _native.MOUNT_ATTR_NOSUID
@@ -64,7 +68,10 @@ class Catalog:
         if self._file(image.digest, "json").exists():
             return self.find(image.digest)
         target = self.squashfs(image.digest)
-        with tempfile.TemporaryDirectory(dir=self._directory, prefix="import-") as scratch:
+        with (
+            self._importing(),
+            tempfile.TemporaryDirectory(dir=self._directory, prefix=_SCRATCH) as scratch,
+        ):
             tree = Path(scratch) / "tree"
             tree.mkdir(mode=0o755)
             unpack_layers(image.layers, tree, limits)
@@ -81,6 +88,15 @@ class Catalog:
         fsync_directory(self._directory)
         write_durably(self._file(image.digest, "json"), held.model_dump_json())
         return held
+
+    @contextlib.contextmanager
+    def _importing(self) -> Iterator[None]:
+        """One import at a time; the next one removes what a killed one left."""
+        with (self._directory / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for scratch in self._directory.glob(f"{_SCRATCH}*"):
+                shutil.rmtree(scratch)
+            yield
 
     def _file(self, digest: str, suffix: str) -> Path:
         return self._directory / f"{digest.removeprefix('sha256:')}.{suffix}"
@@ -155,9 +171,3 @@ class ImageMounts:
         with self._lock:
             while self._mounts:
                 os.close(self._mounts.popitem()[1])
-
-
-def discard(directory: Path) -> None:
-    """Removes what an interrupted import left."""
-    for scratch in directory.glob("import-*"):
-        shutil.rmtree(scratch, ignore_errors=True)

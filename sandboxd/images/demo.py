@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import io
 import json
+import platform
 import subprocess
 import tarfile
 from pathlib import Path
@@ -31,6 +32,7 @@ _FILES = {
 }
 _HARD_LINK = ("usr/share/demo/same-numbers", "usr/share/demo/numbers")
 _STICKY = {"tmp", "var/tmp"}
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def build_demo_layout(directory: Path, *, busybox: Path = Path("/bin/busybox")) -> str:
@@ -41,7 +43,7 @@ def build_demo_layout(directory: Path, *, busybox: Path = Path("/bin/busybox")) 
     plain = _tar(busybox)
     layer = gzip.compress(plain, compresslevel=6, mtime=0)
     configuration = {
-        "architecture": "amd64",
+        "architecture": _ARCHITECTURES.get(platform.machine(), platform.machine()),
         "os": "linux",
         "config": {"Cmd": ["/bin/sh"]},
         "rootfs": {"type": "layers", "diff_ids": [_digest(plain)]},

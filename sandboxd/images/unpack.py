@@ -161,7 +161,7 @@ def _clean(name: str) -> str:
 def _white_out(path: str, seen: set[str]) -> None:
     directory, name = os.path.split(path)
     if name == _OPAQUE:
-        if os.path.isdir(directory):
+        if Path(directory).is_dir():
             for child in os.listdir(directory):
                 inside = os.path.join(directory, child)
                 if inside not in seen:
@@ -171,21 +171,21 @@ def _white_out(path: str, seen: set[str]) -> None:
 
 
 def _remove(path: str) -> None:
-    if os.path.isdir(path) and not os.path.islink(path):
+    if Path(path).is_dir() and not Path(path).is_symlink():
         shutil.rmtree(path)
     elif os.path.lexists(path):
-        os.unlink(path)
+        Path(path).unlink()
 
 
 def _make(archive: tarfile.TarFile, entry: tarfile.TarInfo, path: str) -> None:
     if entry.uid > _MAX_ID or entry.gid > _MAX_ID:
         raise Refused("an owner lies outside 0 to 65535")
     _refuse_forged_attributes(entry)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
+    Path(os.path.dirname(path)).mkdir(exist_ok=True, parents=True)
     if entry.isdir():
-        if os.path.islink(path) or not os.path.isdir(path):
+        if Path(path).is_symlink() or not Path(path).is_dir():
             _remove(path)
-            os.mkdir(path)
+            Path(path).mkdir()
     else:
         if path == "/":
             raise Refused("the root is not a directory")
@@ -195,7 +195,7 @@ def _make(archive: tarfile.TarFile, entry: tarfile.TarInfo, path: str) -> None:
         return
     os.chown(path, entry.uid, entry.gid, follow_symlinks=False)
     if not entry.issym():
-        os.chmod(path, stat.S_IMODE(entry.mode))
+        Path(path).chmod(stat.S_IMODE(entry.mode))
         _set_times(path, entry)
 
 
@@ -204,13 +204,13 @@ def _make_leaf(archive: tarfile.TarFile, entry: tarfile.TarInfo, path: str) -> N
         source = archive.extractfile(entry)
         if source is None:
             raise Refused("a file has no content")
-        with open(path, "xb") as target:
+        with Path(path).open("xb") as target:
             shutil.copyfileobj(source, target, 1024 * 1024)
     elif entry.issym():
-        os.symlink(entry.linkname, path)
+        Path(path).symlink_to(entry.linkname)
     elif entry.islnk():
         target_path = _clean(entry.linkname)
-        if os.path.islink(target_path) or not os.path.isfile(target_path):
+        if Path(target_path).is_symlink() or not Path(target_path).is_file():
             raise Refused("a hard link leads to nothing or to a symbolic link")
         os.link(target_path, path, follow_symlinks=False)
     elif entry.isfifo():

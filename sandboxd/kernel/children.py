@@ -81,7 +81,12 @@ class Children:
                     os.waitpid(found.si_pid, os.WNOHANG)
 
     def run(
-        self, argv: Sequence[str], *, within_s: float, stdin: bytes = b"", pass_fds: tuple[int, ...] = ()
+        self,
+        argv: Sequence[str],
+        *,
+        within_s: float,
+        stdin: bytes = b"",
+        pass_fds: tuple[int, ...] = (),
     ) -> Finished:
         """Runs a short program of the node to its end.
 

@@ -99,4 +99,3 @@ def wait_until(condition: Callable[[], bool], *, within_s: float, every_s: float
             return False
         time.sleep(every_s)
     return True
-

@@ -91,9 +91,7 @@ class Journal:
     def interrupt(self, operation: str, *, at_ms: int) -> None:
         """Records that an operation was running when the daemon died, and no longer is."""
         with self._lock:
-            entry = replace(
-                self._entries[operation], phase="interrupted", finished_at_ms=at_ms
-            )
+            entry = replace(self._entries[operation], phase="interrupted", finished_at_ms=at_ms)
             self._append({"t": "interrupted", "op": operation, "at": at_ms})
             self._entries[operation] = entry
 

@@ -143,7 +143,7 @@ def _memory_file(text: str = "") -> Iterator[int]:
 
 @contextlib.contextmanager
 def _closed_pipes() -> Iterator[Stdio]:
-    """stdio for an init process that says nothing: empty input, output that nobody reads."""
+    """Stdio for an init process that says nothing: empty input, output that nobody reads."""
     given, to_give = os.pipe()
     to_read, taken = os.pipe()
     os.close(to_give)

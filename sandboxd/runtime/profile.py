@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sandboxd.runtime.syscalls import seccomp_profile
 from sandboxd.storage.overlay import IdRange
-from sandboxd.wire import Limits
+from sandboxd.wire import Limits, User
 
 CAPABILITIES: Final = (
     "CAP_CHOWN",
@@ -79,7 +79,7 @@ def container_configuration(container: Container) -> dict[str, Any]:
         "hostname": container.hostname,
         "root": {"path": str(container.rootfs), "readonly": False},
         "process": process_configuration(
-            argv=(INIT_PATH, "-P"), env={}, cwd="/", uid=0, gid=0, nofile=container.limits.nofile
+            argv=(INIT_PATH, "-P"), env={}, cwd="/", user=User(), nofile=container.limits.nofile
         ),
         "mounts": _mounts(container),
         "linux": _linux(container),
@@ -87,20 +87,20 @@ def container_configuration(container: Container) -> dict[str, Any]:
 
 
 def process_configuration(
-    *, argv: tuple[str, ...], env: dict[str, str], cwd: str, uid: int, gid: int, nofile: int
+    *, argv: tuple[str, ...], env: dict[str, str], cwd: str, user: User, nofile: int
 ) -> dict[str, Any]:
     """A process object: of the init process and of each command."""
     names = list(CAPABILITIES)
     return {
         "terminal": False,
-        "user": {"uid": uid, "gid": gid, "umask": 0o022},
+        "user": {"uid": user.uid, "gid": user.gid, "umask": 0o022},
         "args": list(argv),
         "env": [f"{key}={value}" for key, value in (DEFAULT_ENVIRONMENT | env).items()],
         "cwd": cwd,
         "capabilities": {
             "bounding": names,
-            "permitted": names if uid == 0 else [],
-            "effective": names if uid == 0 else [],
+            "permitted": names if user.uid == 0 else [],
+            "effective": names if user.uid == 0 else [],
         },
         "rlimits": [
             {"type": "RLIMIT_NOFILE", "soft": nofile, "hard": nofile},

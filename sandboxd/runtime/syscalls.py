@@ -112,7 +112,8 @@ def _allow_when(name: str, *arguments: dict[str, Any]) -> dict[str, Any]:
 
 def _clone_rules() -> list[dict[str, Any]]:
     """Threads and processes, no namespaces. clone3 hides its flags in memory, so libraries are
-    told that it does not exist and use clone."""
+    told that it does not exist and use clone.
+    """
     mask = {"index": 0, "value": _NEW_NAMESPACES, "valueTwo": 0, "op": "SCMP_CMP_MASKED_EQ"}
     return [
         _allow_when("clone", mask),
@@ -122,7 +123,8 @@ def _clone_rules() -> list[dict[str, Any]]:
 
 def _socket_rules() -> list[dict[str, Any]]:
     """Local and IP sockets and route netlink. Other families answer EAFNOSUPPORT: with EPERM
-    programs such as useradd stop, because they take it for a broken audit system."""
+    programs such as useradd stop, because they take it for a broken audit system.
+    """
     allowed = [
         _allow_when("socket", {"index": 0, "value": family, "op": "SCMP_CMP_EQ"})
         for family in _IP_AND_LOCAL

@@ -38,7 +38,7 @@ def create_disk(image: Path, *, size_bytes: int, loops: LoopDevices) -> None:
             _native.fallocate(descriptor, size_bytes)
         _make_file_system(image)
         with mounted_disk(descriptor, loops=loops) as root:
-            os.chmod(f"/proc/self/fd/{root}", 0o700)
+            Path(f"/proc/self/fd/{root}").chmod(0o700)
             for name, mode in ((UPPER, 0o755), (WORK, 0o700)):
                 os.mkdir(name, dir_fd=root)
                 os.chmod(name, mode, dir_fd=root)  # Whatever the umask is.

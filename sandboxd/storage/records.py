@@ -1,8 +1,8 @@
 """What is remembered of each sandbox beside its disk: one small file, replaced atomically.
 
-    STATE/sandboxes/INSTANCE/record.json   who it is, and how far its creation or deletion is
-    STATE/sandboxes/INSTANCE/disk.xfs      its disk
-    STATE/sandboxes/INSTANCE/lock          flock of the daemon that uses it
+STATE/sandboxes/INSTANCE/record.json   who it is, and how far its creation or deletion is
+STATE/sandboxes/INSTANCE/disk.xfs      its disk
+STATE/sandboxes/INSTANCE/lock          flock of the daemon that uses it
 """
 
 import os
@@ -101,7 +101,7 @@ def write_durably(path: Path, text: str) -> None:
     """Replaces a small file: temporary, fsync, rename, fsync of the directory."""
     fresh = path.with_name(path.name + ".new")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with open(descriptor, "w", encoding="utf-8") as file:
+    with Path(descriptor).open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(descriptor)

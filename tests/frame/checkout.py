@@ -1,4 +1,4 @@
-"""A copy of the tree as a fresh clone would have it: what git tracks or would track, nothing else."""
+"""A copy of the tree as a fresh clone would have it: what git tracks, or would track."""
 
 import shutil
 from pathlib import Path

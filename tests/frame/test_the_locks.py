@@ -13,7 +13,7 @@ from tools.check.tree import list_files
 from tools.lock import WITHIN
 
 FOLDER = ROOT / "tools" / "requirements"
-OURS = {"perlica", "actors", "sandboxd", "benchmarks", "tools", "tests", "gate"}
+OURS = {"perlica", "actors", "sandboxd", "benchmarks", "tools", "tests", "gate", "_typeshed"}
 
 
 def _wanted(name: str) -> set[str]:

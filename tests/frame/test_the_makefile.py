@@ -61,7 +61,6 @@ def test_script_makes_the_demo_run_unattended() -> None:
     assert "perlica.app.demo --script" in _make("--dry-run", "demo", "SCRIPT=1").stdout
 
 
-@pytest.mark.skipif((ROOT / "gate").is_dir(), reason="the gate is built")
 def test_the_gate_says_that_it_is_not_built() -> None:
     answer = _make("gate")
 

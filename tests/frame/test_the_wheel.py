@@ -1,4 +1,4 @@
-"""The tree becomes an installable package that is whole: code, migrations, native parts, programs."""
+"""The tree becomes a package that is whole: code, migrations, native parts, programs."""
 
 import os
 import site
@@ -30,12 +30,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheel and, beside it, the libraries of the one that runs the tests."""
+    """An environment with the wheel, and the libraries of the one that runs the tests."""
     home = tmp_path_factory.mktemp("installed")
     venv = [sys.executable, "-m", "venv", "--without-pip", str(home)]
     subprocess.run(venv, check=True, capture_output=True)
     (packages,) = home.glob("lib/python*/site-packages")
-    # A folder named in a .pth file is searched, but its own .pth files (our editable install) are not read.
+    # A folder named in a .pth file is searched; its own .pth files, our editable install, are not.
     libraries = "\n".join(site.getsitepackages())
     (packages / "libraries.pth").write_text(libraries + "\n", encoding="utf-8")
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check"]

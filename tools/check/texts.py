@@ -39,7 +39,7 @@ def find_faults(paths: Sequence[Path]) -> Iterator[str]:
         if path.suffix in _BINARY:
             continue
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_bytes().decode()  # as it is: reading as text would hide a \\r
         except UnicodeDecodeError:
             yield f"{path}: neither UTF-8 text nor a known kind of binary file"
             continue

@@ -43,9 +43,6 @@ PARTS = (
     SystemPart(package="runc", without="the second runtime is not tested", tests_only=True),
     SystemPart(package="docker-registry", without="fetching images is not tested", tests_only=True),
     SystemPart(package="chromium", without="tests of the chat page are skipped", tests_only=True),
-    SystemPart(
-        package="chromium-driver", without="tests of the chat page are skipped", tests_only=True
-    ),
 )
 
 

@@ -43,8 +43,7 @@ _KINDS: Mapping[type, Text] = {
 _LIST = Text(zh="列表，每一项是{item}", en="a list, each of it {item}")
 _SECTION = Text(zh="一个 [小节]", en="a [section] of its own")
 _BETWEEN = Text(zh="{kind}，{low} 到 {high}", en="{kind} from {low} to {high}")
-_AT_LEAST = Text(zh="{kind}，至少 {low}", en="{kind}, at least {low}")
-_ONE_OF = Text(zh="{words} 之一（加引号）", en="one of {words}, in quotes")
+_ONE_OF = Text(zh=" {words} 之一（加引号）", en="one of {words}, in quotes")
 
 
 def meaning_of(field: FieldInfo) -> Meaning:
@@ -54,13 +53,17 @@ def meaning_of(field: FieldInfo) -> Meaning:
 
 def say_expected(field: FieldInfo, language: Language) -> str:
     """Which values the field takes, such as `整数，1 到 300`."""
-    kind = _say_type(field.annotation, language)
-    low, high = _bounds(field.metadata)
-    if low is not None and high is not None and field.annotation in {int, float}:
-        return _BETWEEN.say(language, kind=kind, low=_plain(low), high=_plain(high))
-    if low is not None and field.annotation in {int, float}:
-        return _AT_LEAST.say(language, kind=kind, low=_plain(low))
-    return kind
+    return _say_bounded(field.annotation, field.metadata, language)
+
+
+def say_expected_item(field: FieldInfo, language: Language) -> str:
+    """Which values one item of the field's list takes."""
+    arguments = get_args(field.annotation)
+    if not arguments or get_origin(arguments[0]) is not Annotated:
+        return say_expected(field, language)
+    kind, *metadata = get_args(arguments[0])
+    bounds = [rule for item in metadata for rule in getattr(item, "metadata", ())]
+    return _say_bounded(kind, bounds, language)
 
 
 def section_of(annotation: object) -> type[BaseModel] | None:
@@ -69,6 +72,14 @@ def section_of(annotation: object) -> type[BaseModel] | None:
         if isinstance(candidate, type) and issubclass(candidate, BaseModel):
             return candidate
     return None
+
+
+def _say_bounded(annotation: object, metadata: Iterable[object], language: Language) -> str:
+    kind = _say_type(annotation, language)
+    low, high = _bounds(metadata)
+    if low is None or high is None or annotation not in {int, float}:
+        return kind
+    return _BETWEEN.say(language, kind=kind, low=_plain(low), high=_plain(high))
 
 
 def _say_type(annotation: object, language: Language) -> str:

@@ -8,7 +8,7 @@ import ipaddress
 import re
 from pathlib import Path
 from typing import Annotated, Final
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BeforeValidator, Field, Strict
@@ -22,7 +22,7 @@ _MAX_ADDRESS_CODE_POINTS: Final = 500
 
 
 def _fault(code: str) -> PydanticCustomError:
-    return PydanticCustomError(code, code)  # type: ignore[arg-type]  # a literal in the stubs only
+    return PydanticCustomError(code, code)
 
 
 def _read_path(value: object) -> object:
@@ -54,11 +54,6 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host.lower() == "localhost"
-
-
-def split_address(value: str) -> SplitResult:
-    """Scheme, host and port of a checked address."""
-    return urlsplit(value)
 
 
 def _check_address(value: str, *, plain: str, secure: str) -> str:
@@ -114,7 +109,7 @@ def _check_one_line(value: str) -> str:
 
 
 def _check_text(value: str) -> str:
-    if any(not (c.isprintable() or c in "\n\t") for c in value):
+    if any(not (c.isprintable() or c in "\n\t\u3000") for c in value):
         raise _fault("text_not_printable")
     return value
 

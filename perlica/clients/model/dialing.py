@@ -62,7 +62,7 @@ def dial(host: str, port: int, within_s: float, lifeline: Lifeline) -> socket.so
 
 
 def _resolve(host: str, port: int, within_s: float, lifeline: Lifeline) -> _Addresses:
-    """The addresses of `host`; a look-up cannot be interrupted, so it runs in a thread of its own."""
+    """The addresses of `host`; nothing interrupts a look-up, so it has a thread of its own."""
     if _is_address(host):
         return socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
@@ -123,7 +123,7 @@ class TetheredConnection(HTTPConnection):
             super().connect()
 
     def request(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - urllib3's signature
-        """Send a request; the new attempt's lifeline takes the socket of a kept connection first."""
+        """Send a request; the attempt's lifeline takes the socket of a kept connection first."""
         lifeline = _CURRENT.get()
         lifeline.connection = self
         if self.sock is not None:

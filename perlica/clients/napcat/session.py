@@ -9,7 +9,7 @@ from collections.abc import Callable
 from perlica.clients.napcat.catch_up import read_missed
 from perlica.clients.napcat.connection import NapCatSocket
 from perlica.clients.napcat.inbound import InboundFrame, InboundQueue
-from perlica.clients.napcat.position import IntakePosition
+from perlica.clients.napcat.position import HeldPosition
 from perlica.clients.napcat.readiness import Checker, Readiness
 from perlica.clients.napcat.settings import NapCatSettings
 from perlica.clients.napcat.sieve import Destination, DropCounts, Sieve
@@ -30,7 +30,7 @@ class LinkSession:
         settings: NapCatSettings,
         *,
         queue: InboundQueue,
-        position: IntakePosition,
+        position: HeldPosition,
         readiness: Readiness,
         ring: Callable[[], object],
         is_draining: Callable[[], bool],
@@ -48,19 +48,19 @@ class LinkSession:
         self._sieve = Sieve(settings, dropped)
         self._opened_s = time.monotonic()
         self._has_lifecycle = False
-        self._catch_up_tries = _CATCH_UP_TRIES
+        self._caught_up = 0
+        self._failed_tries = 0
         self._mark: int | None = None
         self.connection = NapCatSocket(wire, settings, on_event=self._take, dropped=dropped)
         self._checker = Checker(self.connection, settings, readiness, self._became_ready)
 
     def run(self) -> str:
         """Read until the connection ends; why it ended."""
-        try:
-            return self.connection.run()
-        finally:
-            self._readiness.spoil("disconnected")
-            if self._has_lifecycle:
-                self._checker.join(_CHECKER_END_S)
+        fault = self.connection.run()
+        self._readiness.spoil(fault)
+        if self._has_lifecycle:
+            self._checker.join(_CHECKER_END_S)
+        return fault
 
     def keep_alive(self) -> None:
         """Once a second, from outside."""
@@ -112,33 +112,35 @@ class LinkSession:
     def _lose(self, reason: str) -> None:
         """Not ready while the connection stays: messages may be missing from now on."""
         if self._readiness.is_ready:
-            known_seq = self._position.known_seq()
-            if known_seq is not None:
-                self._position.hold(known_seq)
-            self._catch_up_tries = _CATCH_UP_TRIES
+            self._position.lose()
         self._readiness.spoil(reason)
         self._checker.poke()
 
     # -- in the checker's thread -----------------------------------------------------------
 
     def _became_ready(self) -> None:
-        if self._catch_up_tries > 0:
-            self._catch_up()
+        losses = self._position.losses
+        if self._caught_up != losses:
+            self._catch_up(losses)
         if self._mark is not None and self._queue.is_settled(self._mark, _SETTLE_S):
             self._mark = None
-            if not self._is_draining() and self._catch_up_tries == 0:
-                self._position.release()
+            if not self._is_draining():
+                self._position.release(self._caught_up)
 
-    def _catch_up(self) -> None:
+    def _catch_up(self, losses: int) -> None:
         found = read_missed(self._call, self._settings, self._position.known_seq())
         if self.connection.has_ended.is_set():
             return
-        self._catch_up_tries = 0 if found.is_complete else self._catch_up_tries - 1
         items = [InboundFrame(frame=frame, from_history=True) for frame in found.frames]
-        self._mark = self._queue.put_patiently(items, self._ring, self.connection.has_ended.is_set)
-        if self._catch_up_tries == 0:
-            for gap in found.gaps:
-                self._position.report_gap(gap)
+        mark = self._queue.put_patiently(items, self._ring, self.connection.has_ended.is_set)
+        if not found.is_complete:
+            self._failed_tries += 1
+            if self._failed_tries < _CATCH_UP_TRIES:
+                return
+        self._failed_tries = 0
+        self._caught_up, self._mark = losses, mark
+        for gap in found.gaps:
+            self._position.report_gap(gap)
 
     def _call(self, action: str, params: Frame) -> Frame | None:
         return self.connection.call(action, params, within_s=self._settings.call_within_s)

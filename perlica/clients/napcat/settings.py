@@ -81,7 +81,8 @@ class NapCatSettings:
     @property
     def port(self) -> int:
         """The port, 80 or 443 where `url` names none."""
-        return self.address.port or _DEFAULT_PORTS[self.address.scheme]
+        port = self.address.port
+        return _DEFAULT_PORTS[self.address.scheme] if port is None else port
 
     @property
     def is_tls(self) -> bool:

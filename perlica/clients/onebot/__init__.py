@@ -26,6 +26,7 @@ from perlica.clients.onebot.events import (
 )
 from perlica.clients.onebot.fields import Frame
 from perlica.clients.onebot.text import clean_text, hash_text
+from perlica.clients.onebot.traces import Trace, look_for_text
 
 __all__ = [
     "ALLOWED_ACTIONS",
@@ -33,6 +34,7 @@ __all__ = [
     "Notice",
     "NoticeKind",
     "SendOutcome",
+    "Trace",
     "build_call",
     "build_send",
     "classify_send_failure",
@@ -44,6 +46,7 @@ __all__ = [
     "is_answer",
     "is_group_event",
     "is_token_refusal",
+    "look_for_text",
     "messages_of",
     "new_echo",
     "parse_message",

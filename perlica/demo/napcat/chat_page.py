@@ -27,6 +27,8 @@ from perlica.demo.napcat.stand_in import NapCatStandIn
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
+    from _typeshed import OptExcInfo
+
 FOLDER = Path(__file__).parent / "page"
 LONGEST_TEXT_CHARS = 30_000
 KEEP_ALIVE_S = 10.0
@@ -234,9 +236,9 @@ def _guarded(app: bottle.Bottle) -> "WSGIApplication":
 
     def answer(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         def start(
-            status: str, headers: list[tuple[str, str]], *rest: Any
+            status: str, headers: list[tuple[str, str]], failure: "OptExcInfo | None" = None, /
         ) -> Callable[[bytes], object]:
-            return start_response(status, [*headers, *HEADERS.items()], *rest)
+            return start_response(status, [*headers, *HEADERS.items()], failure)
 
         answered: Iterable[bytes] = app(environ, start)
         return answered

@@ -114,12 +114,14 @@ class NapCatStandIn(NapCatServer):
         """QQ logs the account out: `bot_offline`, heartbeats say online:false, the socket stays."""
         with self._lock:
             self.kernel.online = False
+            self.feed.publish("connections", {})
             self._broadcast.push(events.bot_offline(self.self_id, OFFLINE_TAG, OFFLINE_TEXT))
 
     def come_online(self) -> None:
         """The account is back; NapCat announces it by heartbeats only."""
         with self._lock:
             self.kernel.online = True
+            self.feed.publish("connections", {})
 
     # -- what NapCat does ------------------------------------------------------------------
 

@@ -2,10 +2,18 @@
 
 from collections.abc import Callable
 
-from perlica.protection.rules import keyed, tokens
+from perlica.protection.rules import headers, keyed, private_keys, tokens, urls
 from perlica.protection.sheet import Sheet
 
 Detector = Callable[[Sheet], None]
 
-DETECTORS: tuple[Detector, ...] = (tokens.detect, keyed.detect)
-KINDS: frozenset[str] = tokens.KINDS
+DETECTORS: tuple[Detector, ...] = (
+    tokens.detect,
+    keyed.detect,
+    private_keys.detect,
+    urls.detect,
+    headers.detect,
+)
+KINDS: frozenset[str] = (
+    tokens.KINDS | keyed.KINDS | private_keys.KINDS | urls.KINDS | headers.KINDS
+)

@@ -28,11 +28,14 @@ _SEPARATOR: Final = (
     r"|([ \t]{1,40})"
     r")"
 )
+KINDS: Final = frozenset(
+    {"password", "secret", "token", "key", "api_key", "private_key", "access_key", "access_key_id", "session", "seed"}
+)
 _KEYED: Final = linear(f"({_ENGLISH}){_SEPARATOR}", ignore_case=True)
 _FIRM, _TYPED, _LISTED, _CALLED, _TAGGED, _SPACED = range(2, 8)
 
 _QUOTED: Final = linear(
-    r'"((?:[^"\\\r\n]|\\.){0,4000})"|\'((?:[^\'\\\r\n]|\\.){0,4000})\'|`([^`\r\n]{0,900})`'.replace("4000", "1000")
+    r'"((?:[^"\\\r\n]|\\.){0,})"|\'((?:[^\'\\\r\n]|\\.){0,})\'|`([^`\r\n]{0,900})`'.replace("4000", "1000")
 )
 _OPENER: Final = linear(r"[fFbBrRuU]?[\"'`]|\xe3\x80\x8c|\xe3\x80\x90|\xe3\x80\x8a")
 _BARE: Final = linear(r"[^\s\"'`\x80-\xff]{1,1000}")
@@ -40,6 +43,7 @@ _END_OF_BARE: Final = re.compile(
     r"""</|<br|\\[nrtu"'\\]|\[CQ:|&amp;|&(?=[\w.\-]{1,40}=)|[,;](?=$|["']|[\w.\- ]{1,40}[=:])|\|\||&&|\}\}?,|//$""",
 )
 _TRAILING: Final = ",;:."
+_NO_START: Final = frozenset(b")}]|&=,;")
 _PAIRS: Final = {")": "(", "]": "[", "}": "{", ">": "<"}
 
 
@@ -71,11 +75,19 @@ def _look_behind(sheet: Sheet, match: Match, name: KeyName) -> None:
         return
     if separator == _SPACED and not _binds_by_space(data, match, name, value):
         return
+    if separator == _TAGGED and not _is_element(data, match, value):
+        return
     firm = separator in {_FIRM, _TYPED, _TAGGED} or data[match.start()] == 0x2D  # a dash: --password
     text = data[value.start : value.end].decode("latin-1")
     setting = Setting(quoted=value.quoted, alone=_is_alone(data, value.end), firm=firm)
     if is_secret(name, text, setting):
         sheet.add(value.start, value.end, kind=name.kind, rule="keyed", rank=20)
+
+
+def _is_element(data: bytes, match: Match, value: Value) -> bool:
+    """True for `<password>value</password>`."""
+    opens = data.rfind(b"<", max(0, match.start() - 200), match.start() + 1)
+    return opens >= 0 and b">" not in data[opens : match.start()] and data[value.end : value.end + 2] == b"</"
 
 
 def _binds_by_space(data: bytes, match: Match, name: KeyName, value: Value) -> bool:
@@ -103,7 +115,7 @@ def read_value(data: bytes, at: int) -> Value | None:
             return Value(start, end, quoted=True) if end > start else None
         at = opener.end()
     bare = _BARE.match(data, at)
-    if bare is None:
+    if bare is None or data[at] in _NO_START:
         return None
     text = data[at : bare.end()].decode("latin-1")
     end = at + len(trimmed(text))

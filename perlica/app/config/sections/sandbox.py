@@ -96,14 +96,6 @@ class SandboxSection(Section):
             example='"node-1"',
         ),
     ]
-    gate_report: Annotated[
-        AbsolutePath | None,
-        Meaning(
-            zh="这个节点的 rootfs 闸门报告；没有它只能在演示模式用沙箱",
-            en="this node's rootfs gate report; without it sandboxes run in demo mode only",
-            example='"/etc/perlica/gate-report.json"',
-        ),
-    ] = None
     connect_within_s: Annotated[
         Seconds,
         Field(ge=0.1, le=60),

@@ -7,7 +7,6 @@ left. Version 1, hybrid and version 2 are hidden behind one class.
 
 import contextlib
 import errno
-import os
 import time
 from collections.abc import Collection
 from pathlib import Path
@@ -65,9 +64,7 @@ class ControlGroups:
         for _ in range(_ROUNDS):
             self._freeze(name)
             try:
-                victims = [
-                    pid for pid in _outside_trees(self.members(name), keep) if pid != init
-                ]
+                victims = [pid for pid in _outside_trees(self.members(name), keep) if pid != init]
                 for pid in victims:
                     kill_quietly(pid)
             finally:
@@ -122,12 +119,16 @@ class ControlGroups:
         group = self._group(name)
         if self.mode == "v2":
             _write(group / "cgroup.freeze", "1")
-            wait_until(lambda: "frozen 1" in _read(group / "cgroup.events", "frozen 1"),
-                       within_s=_FROZEN_WITHIN_S)
+            wait_until(
+                lambda: "frozen 1" in _read(group / "cgroup.events", "frozen 1"),
+                within_s=_FROZEN_WITHIN_S,
+            )
         else:
             _write(group / "freezer.state", "FROZEN")
-            wait_until(lambda: "FROZEN" in _read(group / "freezer.state", "FROZEN"),
-                       within_s=_FROZEN_WITHIN_S)
+            wait_until(
+                lambda: "FROZEN" in _read(group / "freezer.state", "FROZEN"),
+                within_s=_FROZEN_WITHIN_S,
+            )
 
     def _thaw(self, name: str) -> None:
         group = self._group(name)
@@ -155,7 +156,7 @@ def _read(file: Path, otherwise: str) -> str:
 
 
 def _remove_group(group: Path) -> None:
-    """rmdir from the leaves up. A group whose last process has just died stays busy a moment."""
+    """Rmdir from the leaves up. A group whose last process has just died stays busy a moment."""
     for directory in sorted((p for p in group.rglob("*") if p.is_dir()), reverse=True):
         _remove_directory(directory)
     _remove_directory(group)
@@ -165,7 +166,7 @@ def _remove_directory(directory: Path) -> None:
     deadline = time.monotonic() + _EMPTY_WITHIN_S
     while True:
         try:
-            os.rmdir(directory)
+            Path(directory).rmdir()
             return
         except FileNotFoundError:
             return

@@ -1,0 +1,129 @@
+"""The part of intake before its transaction: parse and protect one frame, decide what it is.
+
+Whatever goes wrong with a frame costs that frame alone (DESIGN §3).
+"""
+
+import logging
+from dataclasses import dataclass
+
+from actors.intake_items import (
+    Item,
+    Prepared,
+    Quarantined,
+    Recall,
+    Unreadable,
+    key_of,
+)
+from actors.messages import GroupNotice, SelfMessageSeen
+from perlica.clients.napcat import InboundFrame
+from perlica.clients.onebot import NoticeKind, hash_message, parse_message, parse_notice
+from perlica.commands.grammar import (
+    Malformed,
+    NotACommand,
+    Parsed,
+    ParsedLine,
+    Unknown,
+    mask_line,
+    near_miss,
+    parse_line,
+)
+from perlica.commands.roles import role_of
+from perlica.domain.ids import UserId
+from perlica.domain.message import IncomingGroupMessage, SegmentKind
+from perlica.protection import Channel, protect
+from perlica.stores.database import Database
+from perlica.stores.messages import MessageKey, MessageStore, StoredAttachment
+
+_log = logging.getLogger(__name__)
+
+_ATTACHMENTS = frozenset(
+    {SegmentKind.image, SegmentKind.file, SegmentKind.audio, SegmentKind.video}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preparer:
+    """Turns frames into items; reads the marks of messages that were in hand at a crash."""
+
+    marks: Database
+    self_id: UserId
+    owners: frozenset[UserId]
+    members: frozenset[UserId]
+
+    def prepare(self, frame: InboundFrame) -> Item | None:
+        """Parse and protect one frame; whatever goes wrong costs this frame alone."""
+        key = key_of(frame)
+        if key is not None and self._is_quarantined(key):
+            return Quarantined(key=key)
+        try:
+            if frame.frame.get("post_type") == "notice":
+                return self._prepare_notice(frame)
+            return self._prepare_message(frame)
+        except Exception as error:  # noqa: BLE001 - the boundary of one message (DESIGN §3)
+            _log.warning("message not readable", extra={"fault": type(error).__name__})
+            return Unreadable(key=key, fault=type(error).__name__)
+
+    def _is_quarantined(self, key: MessageKey) -> bool:
+        return MessageStore(self.marks).is_quarantined(key)
+
+    def _prepare_notice(self, frame: InboundFrame) -> GroupNotice | Recall | None:
+        notice = parse_notice(frame.frame)
+        match notice.kind:
+            case NoticeKind.recalled if notice.message_id is not None:
+                return Recall(message_id=notice.message_id, at_ms=notice.at_ms)
+            case NoticeKind.muted:
+                until = None
+                if notice.duration_s is not None:
+                    until = notice.at_ms + notice.duration_s * 1000
+                return GroupNotice(kind="muted", until_ms=until)
+            case NoticeKind.unmuted:
+                return GroupNotice(kind="unmuted")
+            case NoticeKind.removed:
+                return GroupNotice(kind="removed")
+            case _:
+                return None
+
+    def _prepare_message(self, frame: InboundFrame) -> Prepared | SelfMessageSeen:
+        message = parse_message(frame.frame, self_id=self.self_id, from_history=frame.from_history)
+        if message.is_self:
+            return SelfMessageSeen(
+                message_id=message.message_id,
+                text_sha256=hash_message(message),
+                sent_at_ms=message.sent_at_ms,
+            )
+        role = role_of(message.user_id, owners=self.owners, members=self.members)
+        command = _command_of(message) if role is not None else None
+        is_control = command is not None and not (
+            isinstance(command, Unknown) and not command.wants_hint(mentions_us=message.mentions_us)
+        )
+        is_trigger = role is not None and message.mentions_us
+        text = mask_line(message.command_line or "") if is_control else message.plain_text
+        return Prepared(
+            message=message,
+            role=role,
+            kind="control" if is_control else "trigger" if is_trigger else "chat",
+            name=protect(message.display_name, Channel.MESSAGE),
+            content=protect(text, Channel.MESSAGE),
+            attachments=_attachments_of(message),
+            command=command if is_control else None,
+        )
+
+
+def _command_of(message: IncomingGroupMessage) -> Parsed | Malformed | Unknown | None:
+    """The command that a listed member gave, if the message is one or nearly one."""
+    line = message.command_line
+    read: ParsedLine | None = parse_line(line) if line is not None else near_miss(message)
+    return None if isinstance(read, NotACommand) else read
+
+
+def _attachments_of(message: IncomingGroupMessage) -> tuple[StoredAttachment, ...]:
+    return tuple(
+        StoredAttachment(
+            kind=segment.kind.value,
+            name=protect(segment.name, Channel.MESSAGE),
+            size_bytes=segment.size_bytes,
+            handle=segment.handle,
+        )
+        for segment in message.segments
+        if segment.kind in _ATTACHMENTS
+    )

@@ -1,0 +1,193 @@
+"""NapCatConnection: owns the link to NapCat, its readiness and its calls.
+
+Frames of our group go through the InboundQueue to protection; the outbox sends through here and
+hears how each send ended. No handler waits for NapCat: answers come in the link's threads.
+"""
+
+import logging
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from actors.base import Alarm, PerlicaActor, Ref, tell_safely
+from actors.messages import (
+    ConnectionChanged,
+    Drain,
+    FramesWaiting,
+    Look,
+    Seen,
+    Send,
+    SendAnswered,
+    Tick,
+)
+from perlica.clients.napcat import (
+    Answer,
+    DialTransport,
+    Gap,
+    InboundQueue,
+    IntakePosition,
+    ListenTransport,
+    NapCatLink,
+    NapCatSettings,
+    Transport,
+)
+from perlica.clients.onebot import build_call, new_echo
+from perlica.domain.errors import Refused
+from perlica.protection import Channel, protect
+from perlica.stores.audit import AuditStore
+from perlica.stores.database import Database
+from perlica.stores.messages import MessageStore
+from perlica.stores.service import ServiceStore
+
+_log = logging.getLogger(__name__)
+
+_HELD_KEY: Final = "intake_held_seq"
+_STOP_WITHIN_S: Final = 1.8
+"""The whole stop of this actor ends within two seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peers:
+    """Whom the connection tells; `reconciler` may be missing in a test."""
+
+    protection: Ref
+    outbox: Ref
+    reconciler: Ref | None = None
+
+
+class _TellPeers:
+    """The link's listener: turns its news into messages, in the link's threads."""
+
+    def __init__(self, peers: Peers) -> None:
+        self._peers = peers
+
+    def frames_wait(self) -> None:
+        tell_safely(self._peers.protection, FramesWaiting())
+
+    def state_changed(self, *, is_ready: bool, reason: str) -> None:
+        _log.info("napcat connection changed", extra={"ready": is_ready, "reason": reason})
+        changed = ConnectionChanged(ready=is_ready, reason=reason)
+        tell_safely(self._peers.outbox, changed)
+        tell_safely(self._peers.reconciler, changed)
+
+
+class NapCatConnection(PerlicaActor):
+    """The last actor to start and the first to stop: nothing comes in before all others stand."""
+
+    def __init__(
+        self,
+        *,
+        settings: NapCatSettings,
+        queue: InboundQueue,
+        position: IntakePosition,
+        peers: Peers,
+        alarm: Alarm,
+        transport: Transport | None = None,
+    ) -> None:
+        """Prepare; the link starts with the actor. `transport` replaces the one of the settings."""
+        super().__init__(name="napcat", alarm=alarm)
+        self._peers = peers
+        self._link = NapCatLink(
+            settings,
+            transport=transport or make_transport(settings),
+            queue=queue,
+            position=position,
+            listener=_TellPeers(peers),
+        )
+
+    def begin(self) -> None:
+        """Start to dial."""
+        self._link.start()
+
+    def end(self) -> None:
+        """Cut the connection and end its threads."""
+        if not self._link.stop(_STOP_WITHIN_S):
+            _log.warning("the napcat link did not end in time")
+
+    def handle(self, message: object) -> object:
+        """Send, look, keep alive; nothing here waits for NapCat."""
+        match message:
+            case Tick():
+                self._link.keep_alive()
+            case Send():
+                self._send(message)
+            case Look():
+                self._look(message)
+            case Drain():
+                self._link.stop_intake()
+            case _:
+                raise TypeError(type(message).__name__)
+        return None
+
+    def _send(self, send: Send) -> None:
+        outbox = self._peers.outbox
+
+        def report(answer: Answer) -> None:
+            answered = SendAnswered(
+                outbox=send.outbox,
+                attempt=send.attempt,
+                wrote=answer.wrote,
+                response=answer.response,
+                fault=answer.fault,
+            )
+            tell_safely(outbox, answered)
+
+        try:
+            self._link.start_call(send.frame, within_s=send.within_s, on_answer=report)
+        except Refused as error:
+            report(Answer(wrote=False, response=None, fault=error.code))
+
+    def _look(self, look: Look) -> None:
+        outbox = self._peers.outbox
+
+        def report(answer: Answer) -> None:
+            tell_safely(outbox, Seen(key=look.key, response=answer.response))
+
+        try:
+            frame = build_call(look.action, look.params, echo=new_echo())
+            self._link.start_call(frame, within_s=look.within_s, on_answer=report)
+        except Refused as error:
+            report(Answer(wrote=False, response=None, fault=error.code))
+
+
+def make_transport(settings: NapCatSettings) -> Transport:
+    """We dial NapCat, or wait for it to dial us.
+
+    Raises: Misconfigured when the address to listen on cannot be bound.
+    """
+    return ListenTransport(settings) if settings.reverse else DialTransport(settings)
+
+
+class StoredPosition:
+    """`IntakePosition` in the database; each call opens a connection, as they are rare."""
+
+    def __init__(self, database_path: Path) -> None:
+        """Keep where the database is."""
+        self._path = database_path
+
+    def known_seq(self) -> int | None:
+        """See IntakePosition."""
+        with Database.open(self._path) as database:
+            held = ServiceStore(database).find(_HELD_KEY)
+            return int(held) if held else MessageStore(database).last_seq()
+
+    def hold(self, seq: int) -> None:
+        """See IntakePosition."""
+        self._set(str(seq))
+
+    def release(self) -> None:
+        """See IntakePosition."""
+        self._set("")
+
+    def report_gap(self, gap: Gap) -> None:
+        """Audit the gap."""
+        detail = protect(asdict(gap), Channel.AUDIT)
+        with Database.open(self._path) as database, database.transaction():
+            AuditStore(database).add_event("intake.gap", actor="napcat", detail=detail)
+
+    def _set(self, value: str) -> None:
+        with Database.open(self._path) as database:
+            store = ServiceStore(database)
+            if (store.find(_HELD_KEY) or "") != value:
+                with database.transaction():
+                    store.set(_HELD_KEY, value)

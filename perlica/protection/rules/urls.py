@@ -1,0 +1,146 @@
+"""Addresses that carry a secret: userinfo, connection strings, signed links, web hooks, proxy share links.
+
+Query parameters with a plain key name are left to the key-value rule.
+"""
+
+import re
+from typing import Final
+from urllib.parse import unquote
+
+from perlica.protection.engine import Pattern, linear
+from perlica.protection.sheet import Sheet
+from perlica.protection.values import UUID, is_stand_in, is_strong
+from perlica.protection.wording import is_dice
+
+KINDS: Final = frozenset({"url_password", "url_token", "webhook", "signed_url", "share_link"})
+
+_PART: Final = r"[^\s/@:?#\"'`<>\[\]{}|\\^]"
+_USERINFO: Final = linear(
+    r"[A-Za-z][A-Za-z0-9+.\-]{1,30}://([^\s/@:?#\"'`<>]{0,120}):([^\s/\"'`<>]{1,400})@[A-Za-z0-9\[_%$\{]"
+)
+_USERINFO_SLASH: Final = linear(
+    r"[A-Za-z][A-Za-z0-9+.\-]{1,30}://([^\s/@:?#\"'`<>.]{0,120}):([^\s@\"'`<>]{1,100})@[A-Za-z0-9.\-]{3,80}(?::\d{2,5}|/)"
+)
+_LONE_USER: Final = linear(r"https?://([A-Za-z0-9_\-.~%]{16,400})@[A-Za-z0-9]")
+_DRIVER: Final = linear(r"([A-Za-z0-9_.\-]{1,60}):([^\s/:@\"'`<>]{1,100})@(?:tcp|tcp6|unix|udp)\(")
+_THIN: Final = linear(r"(?:thin:|sqlplus(?:\s+-\w+)*\s+|imp(?:dp)?\s+|exp(?:dp)?\s+|sqlldr\s+)\"?([A-Za-z0-9_$#.\-]{1,40})/(\"[^\"\n]{1,60}\"|[^\s@/\"']{1,60})(?:@|\s|$)")
+_BARE_PAIR: Final = linear(
+    r"(?:^|[\s=\"'`(])([A-Za-z][A-Za-z0-9_.\-]{0,30}):([^\s:@/\"'`<>]{6,60})@(?:(?:\d{1,3}\.){3}\d{1,3}|[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)+)"
+)
+_SIGNED: Final = linear(
+    r"[?&;](?:sig|signature|x-amz-signature|x-amz-security-token|x-goog-signature|x-oss-signature|x-oss-security-token"
+    r"|x-cos-security-token|x-tos-signature|x-tos-security-token|x-bce-security-token|q-signature|x-obs-security-token"
+    r"|auth_key|authkey|rkey|ticket|hmac|policy_sig|googleaccessid_sig|ossaccesskeyid|awsaccesskeyid|q-ak|sharekey"
+    r"|x-oss-credential|x-amz-credential|accesskeyid|code|e_sig|wssecret|wstoken|txsecret|upsig|hdnts)=([^\s&\"'`<>#\\]{12,})",
+    ignore_case=True,
+)
+_HOOKS: Final = tuple(
+    linear(pattern, ignore_case=True)
+    for pattern in (
+        r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/([A-Za-z0-9/_\-]{20,200})",
+        r"discord(?:app)?\.com/api(?:/v\d+)?/webhooks/\d{15,22}/([A-Za-z0-9_\-]{40,100})",
+        r"qyapi\.weixin\.qq\.com/[a-z/\-]{1,60}\?(?:[\w=&]{0,60}&)?key=([A-Za-z0-9\-]{16,80})",
+        r"oapi\.dingtalk\.com/robot/send\?(?:[\w=&]{0,60}&)?access_token=([A-Za-z0-9]{32,80})",
+        r"open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/(?:v2/)?hook/([A-Za-z0-9\-]{16,80})",
+        r"www\.(?:feishu\.cn|larksuite\.com)/flow/api/trigger-webhook/([A-Za-z0-9\-]{16,80})",
+        r"(?:webhook\.office\.com/webhookb2|outlook\.office\.com/webhook)/([A-Za-z0-9@\-/]{40,300})",
+        r"api\.telegram\.org/(?:file/)?bot(\d{6,12}:[A-Za-z0-9_\-]{30,50})",
+        r"hooks\.zapier\.com/hooks/catch/(\d{3,12}/[A-Za-z0-9]{5,20})",
+        r"maker\.ifttt\.com/(?:trigger/[^\s/]{1,80}/(?:json/)?)?(?:with/key|use)/([A-Za-z0-9_\-]{16,80})",
+        r"hook\.(?:[a-z0-9]{2,6}\.)?(?:make|integromat)\.com/([A-Za-z0-9]{20,64})",
+        r"(?:sctapi|sc)\.ftqq\.com/([A-Za-z0-9]{20,80})\.send",
+        r"api\.day\.app/([A-Za-z0-9]{18,40})",
+        r"/hooks/([a-z0-9]{26})\b",
+        r"/hooks/([A-Za-z0-9]{17,24}/[A-Za-z0-9]{30,80})",
+        r"hc-ping\.com/([A-Za-z0-9\-]{20,80})",
+        r"(?:hook|webhook|notify|callback)s?/(?:incoming/)?([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})",
+        r"chat\.googleapis\.com/v1/spaces/[\w\-]{1,40}/messages\?([^\s\"'<>]{20,300})",
+        r"logic\.azure\.com[^\s\"'<>]{0,300}[?&]sig=([A-Za-z0-9_\-%]{20,100})",
+        r"(?:subscribe|sub|link|api/v\d/client)/([A-Za-z0-9]{16,80})(?:[?/\s\"']|$)",
+    )
+)
+_HOOK_GATES: Final = (
+    b"hooks.slack", b"/webhooks/", b"qyapi.", b"dingtalk", b"/hook/", b"trigger-webhook", b"office.com/webhook",
+    b"api.telegram", b"hooks.zapier", b"maker.ifttt", b"://hook.", b"ftqq", b"api.day.app", b"/hooks/", b"/hooks/",
+    b"hc-ping", b"", b"chat.googleapis", b"logic.azure", b"",
+)  # fmt: skip
+_SHARE: Final = linear(
+    r"(?:ss|ssr|vmess|trojan|trojan-go|vless|hysteria|hysteria2|hy2|tuic|snell|anytls|naive\+https|wireguard|juicity)://([A-Za-z0-9+/=_\-%:.~!*@$&]{6,})",
+)
+_DIGITS_PATH: Final = re.compile(r"\d{1,5}(?:[/?#].*)?$")
+
+
+def detect(sheet: Sheet) -> None:
+    """Find secrets in addresses."""
+    data = sheet.data
+    if b"@" in data:
+        _find_userinfo(sheet)
+    if b"://" in data:
+        _find_share_links(sheet)
+        _find_hooks(sheet)
+    if b"=" in data:
+        for match in _SIGNED.finditer(data):
+            _add_signed(sheet, *match.span(1))
+
+
+def _find_userinfo(sheet: Sheet) -> None:
+    for pattern in (_USERINFO, _USERINFO_SLASH):
+        for match in pattern.finditer(sheet.data):
+            _add_password(sheet, *match.span(2))
+    for pattern in (_DRIVER, _THIN):
+        for match in pattern.finditer(sheet.data):
+            _add_password(sheet, *match.span(2))
+    for match in _BARE_PAIR.finditer(sheet.data):
+        if is_strong(_text(sheet, *match.span(2))):
+            _add_password(sheet, *match.span(2))
+    for match in _LONE_USER.finditer(sheet.data):
+        if is_dice(_text(sheet, *match.span(1))):
+            sheet.add(*match.span(1), kind="url_token", rule="url.user", rank=40)
+
+
+def _text(sheet: Sheet, start: int, end: int) -> str:
+    return sheet.data[start:end].decode("latin-1")
+
+
+def _add_password(sheet: Sheet, start: int, end: int) -> None:
+    text = _text(sheet, start, end)
+    if not is_stand_in(unquote(text)) and not _DIGITS_PATH.match(text) and "://" not in text:
+        sheet.add(start, end, kind="url_password", rule="url.password", rank=45)
+
+
+def _add_signed(sheet: Sheet, start: int, end: int) -> None:
+    text = unquote(_text(sheet, start, end), encoding="latin-1")
+    alphabet = sum(char.isalnum() for char in text)
+    if is_stand_in(text) or alphabet < 12 or not (is_dice(text) or UUID.match(text)):  # noqa: PLR2004
+        return
+    sheet.add(start, end, kind="signed_url", rule="url.signature", rank=40)
+
+
+def _find_share_links(sheet: Sheet) -> None:
+    for match in _SHARE.finditer(sheet.data):
+        start, end = match.span(1)
+        before = match.start()
+        if before and sheet.data[before - 1 : before].isalnum():
+            continue
+        at = sheet.data.find(b"@", start, end)
+        stop = at if at >= 0 else end
+        if is_stand_in(_text(sheet, start, stop)):
+            continue
+        sheet.add(start, stop, kind="share_link", rule="url.share", rank=65)
+
+
+def _find_hooks(sheet: Sheet) -> None:
+    lowered = sheet.data.lower()
+    for gate, pattern in zip(_HOOK_GATES, _HOOKS, strict=True):
+        if gate and gate not in lowered:
+            continue
+        _find_hook(sheet, pattern, loose=not gate)
+
+
+def _find_hook(sheet: Sheet, pattern: Pattern, *, loose: bool) -> None:
+    for match in pattern.finditer(sheet.data):
+        text = _text(sheet, *match.span(1))
+        parts = re.split(r"[/@]", text)
+        random = UUID.match(text) or any(is_dice(part) or UUID.match(part) for part in parts)
+        if not is_stand_in(text) and (random or not loose):
+            sheet.add(*match.span(1), kind="webhook", rule="url.hook", rank=66)

@@ -1,0 +1,178 @@
+"""The final message: the model's answer made harmless, under a fixed header, above what was really
+done.
+
+Pure. What was done comes from the operations' rows, never from the model's words: models were seen
+to claim work that never happened (facts/peers.md, incident 20). The loop protects the result and
+queues it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from perlica.domain.ids import TaskId
+from perlica.domain.operation import OperationState
+from perlica.domain.texts import Language, Text, clip_line, say_duration
+from perlica.domain.texts.actions import label_action
+from perlica.domain.texts.notices import frame_answer
+from perlica.protection import SMALLEST_PART
+from perlica.session.neutral import neutralise
+from perlica.stores.operations import Operation
+
+__all__ = ["Usage", "executed_lines", "final_message", "neutralise"]
+
+MAX_ANSWER_CODE_POINTS: Final = 5_000
+MAX_LINES: Final = 12
+_NAME_CODE_POINTS: Final = 40
+_DETAIL_CODE_POINTS: Final = 60
+
+_LINE: Final = Text(zh="{action}{target}{detail}：{state}", en="{action}{target}{detail}: {state}")
+_TARGET: Final = Text(zh="（{name}）", en=" ({name})")
+_TIMES: Final = Text(zh="{line} ×{count}", en="{line} ×{count}")
+_MORE: Final = Text(zh="另有 {count} 个较早的操作", en="{count} earlier operation(s) more")
+_CUT: Final = Text(zh="…（回答太长，后面略去）", en="… (too long, the rest is cut)")
+_EXIT: Final = Text(zh="退出码 {code}", en="exit code {code}")
+_ENDINGS: Final[Mapping[str, Text]] = {
+    "timed_out": Text(zh="超时中止", en="stopped at its time limit"),
+    "signalled": Text(zh="被信号中止", en="ended by a signal"),
+    "failed_to_start": Text(zh="没能启动", en="could not start"),
+}
+_USAGE: Final = Text(
+    zh="用量：模型 {model_calls} 次，工具 {tool_calls} 次，token {tokens}{estimate}，用时 {elapsed}",
+    en="Usage: {model_calls} model and {tool_calls} tool calls, {tokens} tokens{estimate}, {elapsed}",
+)
+_ESTIMATE: Final = Text(zh="（估计）", en=" (estimated)")
+_STATES: Final[Mapping[OperationState, Text]] = {
+    OperationState.queued: Text(zh="没有开始", en="not begun"),
+    OperationState.started: Text(zh="还在进行", en="still going on"),
+    OperationState.succeeded: Text(zh="成功", en="done"),
+    OperationState.failed: Text(zh="失败", en="failed"),
+    OperationState.cancelled: Text(zh="已取消", en="cancelled"),
+    OperationState.abandoned: Text(zh="没有执行", en="not executed"),
+    OperationState.unknown: Text(
+        zh="结果不明，等 Owner 处理", en="outcome unknown, an Owner must look"
+    ),
+    OperationState.resolved: Text(
+        zh="结果曾不明，Owner 已处理", en="was unknown, closed by an Owner"
+    ),
+}
+_NEVER_BEGUN: Final = frozenset({OperationState.queued, OperationState.abandoned})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a task used, for the last line of its final message."""
+
+    model_calls: int
+    tool_calls: int
+    tokens: int
+    elapsed_ms: int
+    is_estimate: bool = False
+
+
+def final_message(
+    *,
+    task: TaskId,
+    answer: str,
+    operations: Sequence[Operation],
+    language: Language,
+    usage: Usage | None = None,
+) -> str:
+    """The whole final message; it still has to pass `protect` on its way to the outbox.
+
+    `answer` is the model's text as the transcript keeps it, `operations` are all of the task's.
+    """
+    text = neutralise(answer[: _safe_end(answer, 4 * MAX_ANSWER_CODE_POINTS)])
+    if len(text) > MAX_ANSWER_CODE_POINTS:
+        kept = text[: _safe_end(text, MAX_ANSWER_CODE_POINTS)]
+        text = f"{kept}\n{_CUT.say(language)}"
+    executed = executed_lines(operations, language=language)
+    framed = frame_answer(task=task, answer=text, executed=executed, language=language)
+    return framed if usage is None else f"{framed}\n{_say_usage(usage, language)}"
+
+
+def executed_lines(operations: Sequence[Operation], *, language: Language) -> tuple[str, ...]:
+    """One line for each operation that began, in their order; equal ones in a row are counted.
+
+    Only rows speak here: action, target and command of the stored plan, escaped and clipped, and
+    the state. The newest `MAX_LINES` are shown; how many there were before is said first.
+    """
+    began = [o for o in operations if o.state not in _NEVER_BEGUN]
+    lines: list[tuple[str, int]] = []
+    for line in (_say_operation(operation, language) for operation in began):
+        if lines and lines[-1][0] == line:
+            lines[-1] = (line, lines[-1][1] + 1)
+        else:
+            lines.append((line, 1))
+    shown = [
+        line if count == 1 else _TIMES.say(language, line=line, count=count)
+        for line, count in lines[-MAX_LINES:]
+    ]
+    hidden = sum(count for _, count in lines[:-MAX_LINES])
+    return (*([_MORE.say(language, count=hidden)] if hidden else []), *shown)
+
+
+def _say_operation(operation: Operation, language: Language) -> str:
+    plan = _read(operation.plan.content)
+    target = _read_map(plan.get("target"))
+    name = next((target[key] for key in ("sandbox", "name", "id") if target.get(key)), "")
+    detail = _say_detail(_read_map(plan.get("effect")))
+    return _LINE.say(
+        language,
+        action=label_action(operation.action, language),
+        target=_TARGET.say(language, name=clip_line(str(name), _NAME_CODE_POINTS)) if name else "",
+        detail=f" {detail}" if detail else "",
+        state=_say_state(operation, language),
+    )
+
+
+def _say_detail(effect: Mapping[str, object]) -> str:
+    """What was run or touched, on one line."""
+    argv = effect.get("argv")
+    if isinstance(argv, list):
+        return _quiet(" ".join(str(word) for word in argv))
+    path = effect.get("path")
+    return _quiet(path) if isinstance(path, str) else ""
+
+
+def _quiet(text: str) -> str:
+    return clip_line(neutralise(text), _DETAIL_CODE_POINTS)
+
+
+def _say_state(operation: Operation, language: Language) -> str:
+    outcome = _read(operation.outcome.content)
+    ending, code = _ENDINGS.get(str(outcome.get("ended"))), outcome.get("exit_code")
+    if ending is not None:
+        return ending.say(language)
+    if isinstance(code, int) and code != 0:
+        return _EXIT.say(language, code=code)
+    return _STATES[operation.state].say(language)
+
+
+def _say_usage(usage: Usage, language: Language) -> str:
+    return _USAGE.say(
+        language,
+        model_calls=usage.model_calls,
+        tool_calls=usage.tool_calls,
+        tokens=usage.tokens,
+        estimate=_ESTIMATE.say(language) if usage.is_estimate else "",
+        elapsed=say_duration(usage.elapsed_ms, language),
+    )
+
+
+def _safe_end(text: str, at: int) -> int:
+    """`at`, or the beginning of the placeholder that a cut there would divide."""
+    opening = text.rfind("⟦", max(0, at - SMALLEST_PART), at)
+    return opening if opening >= 0 and "⟧" not in text[opening:at] else at
+
+
+def _read(content: str) -> dict[str, object]:
+    try:
+        return _read_map(json.loads(content or "{}"))
+    except ValueError:
+        return {}
+
+
+def _read_map(value: object) -> dict[str, object]:
+    return value if isinstance(value, dict) else {}

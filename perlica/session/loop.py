@@ -1,0 +1,288 @@
+"""The agent loop: one step of a task, from what the rows say to what the rows say next.
+
+The session actor calls `do_step`; the coordinator decides when. Everything that lasts is in the
+tables before anything acts on it, so a step that dies is taken up again by the next process.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from perlica.domain.cancel import CancelToken
+from perlica.domain.errors import Cancelled, Misconfigured, Refused, Retryable, StaleState
+from perlica.domain.ids import CallId, TaskId
+from perlica.domain.outbox import OutboxKind
+from perlica.domain.task import EndReason, TaskState
+from perlica.domain.texts import Language
+from perlica.gateway.ends import Answered, CallEnd, Ended, Suspended, refusal
+from perlica.gateway.gateway import Gateway, GivenCall
+from perlica.protection import Channel, protect
+from perlica.session.budgets import Budgets, find_spent
+from perlica.session.ending import TaskEnder, addressee, record_end
+from perlica.session.final import final_message
+from perlica.session.native import explain_fault
+from perlica.session.opening import Opening
+from perlica.session.runtime import AgentRuntime, AgentTurn
+from perlica.session.transcript import (
+    RecordedTurn,
+    Transcript,
+    new_note,
+    new_result,
+    record_turn,
+)
+from perlica.stores.database import Database
+from perlica.stores.operations import OperationStore
+from perlica.stores.outbox import OutboxStore
+from perlica.stores.sessions import NewCall, SessionEvent, SessionStore, ToolCall
+from perlica.stores.tasks import Task, TaskStore
+
+_log = logging.getLogger(__name__)
+
+_NOT_INTACT = (
+    "not executed: its parameters held a credential and were not kept over a restart of the"
+    " service. Call it again if it is still needed."
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class AgentLoop:
+    """One task at a time, one step at a call; holds the session's database connection."""
+
+    database: Database
+    gateway: Gateway
+    runtime: AgentRuntime
+    opening: Opening
+    budgets: Budgets
+    language: Language
+    new_transcript: Callable[[], Transcript]
+    _transcripts: dict[TaskId, Transcript] = field(default_factory=dict)
+
+    def close(self) -> None:
+        """Forget what was rendered."""
+        self._transcripts.clear()
+
+    def do_step(self, task_id: TaskId, step: int, cancel: CancelToken) -> None:
+        """Do the step if the task is still at it; whatever happens is in the tables afterwards."""
+        try:
+            self._do_step(task_id, step, cancel)
+        except Cancelled:
+            _log.info("step cancelled", extra={"task": task_id, "step": step})
+        except StaleState as error:
+            _log.info("step outdated", extra={"task": task_id, "step": step, "code": error.code})
+
+    def _do_step(self, task_id: TaskId, step: int, cancel: CancelToken) -> None:
+        task = TaskStore(self.database).find_task(task_id)
+        if task is None or task.step != step:
+            return
+        if task.state in {TaskState.received, TaskState.contextualizing}:
+            task = self.opening.open(task, self._ender())
+        if task is not None and task.state is TaskState.running:
+            cancel.check()
+            task = self._run(task, cancel)
+        if task is not None and task.state is TaskState.completing:
+            self._complete(task)
+
+    def _run(self, task: Task, cancel: CancelToken) -> Task | None:
+        """Left-over calls, then one turn and its calls; the task where it stands then."""
+        if not self._work_off(task, {}, cancel):
+            return None
+        spent = find_spent(self.budgets, self._now(task), SessionStore(self.database))
+        if spent is not None:
+            self._ender().end(task, after=TaskState.failed, reason=spent)
+            return None
+        turn = self._think(task, cancel)
+        return None if turn is None else self._take(task, turn, cancel)
+
+    # --- the model --------------------------------------------------------------------------
+
+    def _think(self, task: Task, cancel: CancelToken) -> AgentTurn | None:
+        """The next turn; None when there is none and the task has ended with the reason."""
+        sessions = SessionStore(self.database)
+        transcript = self._transcripts.setdefault(task.id, self.new_transcript())
+        calls = sessions.list_calls(task.id)
+        outputs = [found for call in calls if (found := sessions.find_output(call.id)) is not None]
+        conversation = transcript.conversation(sessions.list_events(task.id), calls, outputs)
+        try:
+            return self.runtime.turn(conversation, self.gateway.specs(), cancel)
+        except Refused as error:
+            reason, code = EndReason.model_refused, error.code
+        except (Retryable, Misconfigured) as error:
+            reason, code = EndReason.model_failed, error.code
+        cancel.check()
+        _log.warning("no model turn", extra={"task": task.id, "code": code})
+        self._ender().end(task, after=TaskState.failed, reason=reason)
+        return None
+
+    def _take(self, task: Task, turn: AgentTurn, cancel: CancelToken) -> Task | None:
+        """Write the turn down, then do what it says."""
+        cancel.check()
+        try:
+            recorded = record_turn(turn)
+        except Refused as error:
+            _log.warning("turn not kept", extra={"task": task.id, "code": error.code})
+            self._ender().end(task, after=TaskState.failed, reason=EndReason.protection_failed)
+            return None
+        answered = turn.end is EndReason.answered
+        task = self._write_turn(task, turn, recorded, answered=answered)
+        if answered:
+            return task
+        if turn.end is not None:
+            self._ender().end(task, after=TaskState.failed, reason=turn.end)
+            return None
+        raw = {call.id: call.arguments_json for call in turn.calls}
+        if not self._work_off(task, raw, cancel):
+            return None
+        with self.database.transaction():
+            TaskStore(self.database).next_step(task.id, step=task.step)
+        return None
+
+    def _write_turn(
+        self, task: Task, turn: AgentTurn, recorded: RecordedTurn, *, answered: bool
+    ) -> Task:
+        """One transaction: the turn's rows, results of calls that never run, usage, the move."""
+        with self.database.transaction():
+            sessions, tasks = SessionStore(self.database), TaskStore(self.database)
+            event = recorded.event
+            seq = sessions.append_event(
+                task.id, kind=event.kind.value, body=event.body, opaque=event.opaque
+            )
+            sessions.insert_calls(
+                task.id,
+                seq,
+                [
+                    NewCall(
+                        id=call.id,
+                        position=call.position,
+                        provider_call_id=call.provider_call_id,
+                        tool=call.tool,
+                        arguments=call.arguments,
+                        arguments_intact=call.is_intact,
+                    )
+                    for call in recorded.calls
+                ],
+            )
+            for call in recorded.calls:
+                if call.fault is not None:
+                    told = refusal(explain_fault(call.fault, self.gateway.specs()))
+                    self._write_result(task, call.id, told)
+            if turn.correction:
+                note = new_note(turn.correction)
+                sessions.append_event(task.id, kind=note.kind.value, body=note.body)
+            tasks.add_usage(
+                task.id,
+                model_calls=1,
+                tool_calls=len(recorded.calls),
+                input_tokens=turn.input_tokens,
+                output_tokens=turn.output_tokens,
+            )
+            if not answered:
+                return self._still_running(task)
+            return tasks.move_task(
+                task.id, before=TaskState.running, after=TaskState.completing, step=task.step
+            )
+
+    def _still_running(self, task: Task) -> Task:
+        """Raises: StaleState when the task moved on, which rolls the caller's transaction back."""
+        found = TaskStore(self.database).find_task(task.id)
+        if found is None or found.state is not TaskState.running or found.step != task.step:
+            raise StaleState("task_moved", f"task {task.id} is not at step {task.step} any more")
+        return found
+
+    # --- calls ------------------------------------------------------------------------------
+
+    def _work_off(self, task: Task, raw: Mapping[CallId, str], cancel: CancelToken) -> bool:
+        """Take open calls to their end in order; False when the task waits or has ended."""
+        open_calls = SessionStore(self.database).list_calls(
+            task.id, states={"undispatched", "dispatched", "waiting"}
+        )
+        for call in open_calls:
+            cancel.check()
+            match self._take_to_end(task, call, raw.get(call.id), cancel):
+                case Answered() as answered:
+                    with self.database.transaction():
+                        self._still_running(task)
+                        self._write_result(task, call.id, answered)
+                    if answered.operation is not None:
+                        self.gateway.acknowledge(answered.operation)
+                case Suspended():
+                    return False
+                case Ended(reason=reason):
+                    self._ender().end(task, after=TaskState.failed, reason=reason)
+                    return False
+        return True
+
+    def _take_to_end(
+        self, task: Task, call: ToolCall, raw: str | None, cancel: CancelToken
+    ) -> CallEnd:
+        arguments = raw if raw is not None else call.arguments.content
+        given = GivenCall(id=call.id, tool=call.tool, arguments_json=arguments)
+        match call.state:
+            case "waiting":
+                return self.gateway.resume(task, given, cancel)
+            case "dispatched":
+                return self.gateway.recover(given)
+            case _ if raw is None and not call.arguments_intact:
+                return refusal(_NOT_INTACT)
+            case _:
+                return self.gateway.dispatch(task, given, cancel)
+
+    def _write_result(self, task: Task, call: CallId, answered: Answered) -> None:
+        """The result of a call, in the caller's transaction."""
+        sessions = SessionStore(self.database)
+        found = sessions.find_call(call)
+        if found is None:
+            raise StaleState("no_such_call", f"call {call} is gone")
+        sessions.move_call(call, before=found.state, after="done")
+        sessions.insert_output(call, task.id, answered.source, answered.content)
+        result = new_result(call, is_error=answered.failed)
+        sessions.append_event(
+            task.id, kind=result.kind.value, body=result.body, call_id=result.call_id
+        )
+
+    # --- the end ----------------------------------------------------------------------------
+
+    def _complete(self, task: Task) -> None:
+        """The final message and the end of the task in one transaction."""
+        answer = last_answer(SessionStore(self.database).list_events(task.id))
+        operations = OperationStore(self.database).list_for_task(task.id)
+        text = final_message(
+            task=task.id, answer=answer, operations=operations, language=self.language
+        )
+        content = protect(text, Channel.OUTBOX)
+        if not content.is_usable:
+            self._ender().end(task, after=TaskState.failed, reason=EndReason.protection_failed)
+            return
+        reply_to, at_user = addressee(self.database, task)
+        with self.database.transaction():
+            OutboxStore(self.database).enqueue(
+                key=f"final:{task.id}",
+                kind=OutboxKind.final,
+                content=content,
+                reply_to=reply_to,
+                at_user=at_user,
+                task_id=task.id,
+            )
+            TaskStore(self.database).move_task(
+                task.id,
+                before=TaskState.completing,
+                after=TaskState.completed,
+                reason=EndReason.answered.value,
+            )
+            record_end(self.database, task, EndReason.answered)
+        self._transcripts.pop(task.id, None)
+
+    def _ender(self) -> TaskEnder:
+        return TaskEnder(database=self.database, language=self.language)
+
+    def _now(self, task: Task) -> Task:
+        return TaskStore(self.database).find_task(task.id) or task
+
+
+def last_answer(events: Sequence[SessionEvent]) -> str:
+    """The protected text of the model's last turn, "" where there is none."""
+    for event in reversed(events):
+        if event.kind == "assistant":
+            text = json.loads(event.body.content).get("text")
+            return text if isinstance(text, str) else ""
+    return ""

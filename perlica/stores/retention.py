@@ -1,0 +1,190 @@
+"""Deleting what is older than it may be, in short transactions, so that nothing stays on disk.
+
+The reconciler calls `Retention.run_batch` until nothing more is due, then `finish`; a restore runs
+it to the end before the service starts. Ages count from a record's creation (spec, 保留期).
+
+What outlives what: a ticket and an operation name their task without a foreign key and stay when it
+goes; a ticket keeps the end of its task itself, and one of a living task is never deleted; open and
+unknown operations stay until they are settled.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from perlica.domain.clock import monotonic_s, now_ms
+from perlica.stores.database import Database
+
+_DAY_MS: Final = 86_400_000
+ROWS_AT_ONCE: Final = 8
+"""Rows between two looks at the clock: taking a message out of the index costs milliseconds."""
+BATCH_WITHIN_S: Final = 0.03
+"""A transaction takes no more rows after this; write transactions stay under 50 ms (DESIGN §3)."""
+PAGES_AT_ONCE: Final = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionAges:
+    """How long each kind of record is kept; the defaults are the specification's."""
+
+    message_ms: int = 90 * _DAY_MS
+    session_ms: int = 30 * _DAY_MS
+    tool_output_ms: int = 14 * _DAY_MS
+    audit_ms: int = 30 * _DAY_MS
+    ticket_ms: int = 30 * _DAY_MS
+    ticket_after_task_ms: int = 7 * _DAY_MS
+
+    def limits(self, at_ms: int) -> dict[str, int]:
+        """For each age the time before which a record is too old."""
+        return {
+            "message_ms": at_ms - self.message_ms,
+            "session_ms": at_ms - self.session_ms,
+            "tool_output_ms": at_ms - self.tool_output_ms,
+            "audit_ms": at_ms - self.audit_ms,
+            "ticket_ms": at_ms - self.ticket_ms,
+            "task_end_ms": at_ms - self.ticket_after_task_ms,
+            "message_day": (at_ms - self.message_ms) // _DAY_MS,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rule:
+    """Rows of `table` that the condition chooses; it names times of `limits`."""
+
+    table: str
+    condition: str
+
+    @property
+    def sql(self) -> str:
+        """Delete a few of them; what it returns is counted."""
+        return f"""
+            DELETE FROM {self.table} WHERE rowid IN (
+                SELECT rowid FROM {self.table} WHERE {self.condition} LIMIT :rows)
+            RETURNING 1
+        """  # noqa: S608 - table and condition are the constants below
+
+
+_OF_NO_LIVING_TASK: Final = """
+    NOT EXISTS (SELECT 1 FROM tasks WHERE tasks.id = task_id AND tasks.ended_at_ms IS NULL)
+"""
+_OPEN_OPERATIONS: Final = "('queued', 'started', 'unknown')"
+# Children before parents, so that no single deletion takes a whole transcript with it.
+# Attachments, commands and the search index go with their message.
+_RULES: Final = (
+    _Rule(table="tool_outputs", condition="created_at_ms < :tool_output_ms"),
+    _Rule(
+        table="group_messages",
+        condition="""stored_at_ms < :message_ms AND NOT EXISTS (
+            SELECT 1 FROM tasks WHERE trigger_row = group_messages.id AND ended_at_ms IS NULL)""",
+    ),
+    _Rule(
+        table="session_events",
+        condition=f"created_at_ms < :session_ms AND {_OF_NO_LIVING_TASK}",
+    ),
+    _Rule(table="tool_calls", condition=f"created_at_ms < :session_ms AND {_OF_NO_LIVING_TASK}"),
+    _Rule(
+        table="session_summaries",
+        condition=f"created_at_ms < :session_ms AND {_OF_NO_LIVING_TASK}",
+    ),
+    _Rule(
+        table="outbox_messages",
+        condition="created_at_ms < :session_ms AND state NOT IN ('queued', 'sending')",
+    ),
+    _Rule(
+        table="approvals",
+        condition="""created_at_ms < :ticket_ms
+            AND (task_id IS NULL OR task_ended_at_ms < :task_end_ms)""",
+    ),
+    _Rule(
+        table="tasks",
+        condition="""created_at_ms < :session_ms AND ended_at_ms IS NOT NULL
+            AND NOT EXISTS (SELECT 1 FROM session_events WHERE task_id = tasks.id)
+            AND NOT EXISTS (SELECT 1 FROM tool_calls WHERE task_id = tasks.id)""",
+    ),
+    _Rule(
+        table="operations",
+        condition=f"created_at_ms < :audit_ms AND state NOT IN {_OPEN_OPERATIONS}",
+    ),
+    _Rule(
+        table="sandboxes",
+        condition="""ended_at_ms < :audit_ms AND NOT EXISTS (
+            SELECT 1 FROM sandbox_operations WHERE sandbox_id = sandboxes.id)""",
+    ),
+    _Rule(table="audit_events", condition="at_ms < :audit_ms"),
+    _Rule(table="message_days", condition="day < :message_day"),
+    _Rule(
+        table="messages_in_hand",
+        condition="marked_at_ms < :message_ms AND in_hand = 0",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleaned:
+    """How many rows each table lost; `more` says that a batch ended before it was through."""
+
+    rows: Mapping[str, int]
+    more: bool
+
+
+class Retention:
+    """Deletes expired records on a connection of the reconciler's."""
+
+    def __init__(self, db: Database, ages: RetentionAges | None = None) -> None:
+        """Keep records by these ages; under disk pressure the caller gives shorter ones."""
+        self._db = db
+        self._ages = RetentionAges() if ages is None else ages
+
+    def run_batch(self) -> Cleaned:
+        """Delete some of what is due: one short transaction for each table that has any.
+
+        Raises: Retryable when the database is locked, Misconfigured when it cannot be written.
+        """
+        limits = self._ages.limits(now_ms())
+        rows: dict[str, int] = {}
+        more = False
+        for rule in _RULES:
+            deleted, is_through = self._apply(rule, limits)
+            if deleted:
+                rows[rule.table] = deleted
+            more = more or not is_through
+        return Cleaned(rows=rows, more=more)
+
+    def run_to_end(self) -> Cleaned:
+        """Delete all that is due and finish; for a restore, the command line and quiet hours."""
+        total: dict[str, int] = {}
+        more = True
+        while more:
+            batch = self.run_batch()
+            more = batch.more
+            for table, count in batch.rows.items():
+                total[table] = total.get(table, 0) + count
+        return Cleaned(rows=total, more=not self.finish())
+
+    def finish(self) -> bool:
+        """Empty the WAL and give free pages back; False while a reader still needs the WAL.
+
+        Until it returns True, deleted text may still stand in the WAL file: call it again later.
+        """
+        self._db.release_pages(PAGES_AT_ONCE)
+        return self._db.truncate_wal()
+
+    def _apply(self, rule: _Rule, limits: Mapping[str, int]) -> tuple[int, bool]:
+        """Delete for a short while; how many rows went, and whether the rule is through."""
+        bindings = {**limits, "rows": ROWS_AT_ONCE}
+        if not self._has_any(rule, bindings):
+            return 0, True
+        deleted = 0
+        is_through = False
+        with self._db.transaction():
+            until_s = monotonic_s() + BATCH_WITHIN_S
+            while not is_through and monotonic_s() < until_s:
+                count = len(self._db.change(rule.sql, bindings))
+                deleted += count
+                is_through = count < ROWS_AT_ONCE
+        return deleted, is_through
+
+    def _has_any(self, rule: _Rule, bindings: Mapping[str, int]) -> bool:
+        """Look before the write lock is taken: most of the time nothing is due."""
+        sql = f"SELECT 1 FROM {rule.table} WHERE {rule.condition} LIMIT 1"  # noqa: S608
+        return self._db.query_one(sql, bindings) is not None

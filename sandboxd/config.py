@@ -1,0 +1,113 @@
+"""The daemon's configuration: one TOML file, checked whole before anything starts.
+
+Every limit is finite and has a default for a node with 2 cores and 8 GiB. The ceilings hold
+whatever a caller asks for.
+"""
+
+import difflib
+import os
+import re
+import socket
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from sandboxd.faults import Misconfigured
+from sandboxd.wire import MAX_FILE_BYTES, MAX_OUTPUT_BYTES, MAX_TIMEOUT_MS, MIN_DISK_BYTES
+
+_GIB = 1024**3
+_MIB = 1024**2
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Ceilings(_Section):
+    """The most that one sandbox may be given."""
+
+    memory_bytes: int = Field(default=2 * _GIB, ge=16 * _MIB)
+    pids: int = Field(default=1024, ge=8)
+    cpu_millis: int = Field(default=2000, ge=50)
+    disk_bytes: int = Field(default=16 * _GIB, ge=MIN_DISK_BYTES)
+    nofile: int = Field(default=4096, ge=64)
+
+
+class Bounds(_Section):
+    """What the whole daemon may hold and do at once."""
+
+    sandboxes: int = Field(default=3, ge=1, le=64)
+    running_operations: int = Field(default=8, ge=1, le=128)
+    """Commands, file accesses, creations and so on at the same time; the next one is busy."""
+    control_threads: int = Field(default=4, ge=2, le=32)
+    """Threads that are left for health, state and cancel when all operations run."""
+    connections: int = Field(default=64, ge=4, le=1024)
+    request_timeout_s: int = Field(default=10, ge=1, le=120)
+    """How long a connection may stay silent within a request."""
+    timeout_ms: int = Field(default=3_600_000, ge=1000, le=MAX_TIMEOUT_MS)
+    output_bytes: int = Field(default=2 * _MIB, ge=1024, le=MAX_OUTPUT_BYTES)
+    file_bytes: int = Field(default=MAX_FILE_BYTES, ge=1024, le=MAX_FILE_BYTES)
+    unacknowledged_output_bytes: int = Field(default=64 * _MIB, ge=_MIB)
+    journal_operations: int = Field(default=10_000, ge=100)
+    free_disk_bytes: int = Field(default=_GIB, ge=0)
+    """Space on the node that creating a sandbox must leave free."""
+    image_bytes: int = Field(default=16 * _GIB, ge=_MIB)
+    image_entries: int = Field(default=1_000_000, ge=1000)
+    stop_within_s: float = Field(default=8.0, gt=0, le=60)
+
+
+class Config(_Section):
+    """The whole file. Paths are absolute; `socket` is the Unix socket of the interface."""
+
+    node: str = Field(default_factory=socket.gethostname, pattern=r"^[A-Za-z0-9._-]{1,253}$")
+    state_dir: Path = Path("/var/lib/sandboxd")
+    run_dir: Path = Path("/run/sandboxd")
+    socket: Path = Path("/run/sandboxd/sandboxd.sock")
+    socket_gid: int = Field(default_factory=os.getgid, ge=0)
+    allowed_uids: tuple[int, ...] = Field(default_factory=lambda: (os.getuid(),))
+    runtime: str = Field(default="crun", pattern=r"^(/[\w./-]+/)?(crun|runc)$")
+    init: Path = Path("/usr/bin/catatonit")
+    cgroup_parent: str = Field(default="/perlica", pattern=r"^(/[A-Za-z0-9_-]{1,64}){1,4}$")
+    first_host_id: int = Field(default=1_900_000_000, ge=65536, le=4_000_000_000)
+    """Each sandbox gets 65536 host ids from here on; nobody else may use them."""
+    layers_by_path: bool = False
+    """Use the older way of naming overlay layers although the kernel has the newer one."""
+    ceilings: Ceilings = Ceilings()
+    bounds: Bounds = Bounds()
+
+
+def load_config(file: Path | None, changes: dict[str, Any]) -> Config:
+    """The configuration from a file, with `changes` (from the command line) on top.
+
+    Raises: Misconfigured naming the key, what was expected and, for an unknown key, the near one.
+    """
+    given: dict[str, Any] = {}
+    if file is not None:
+        try:
+            given = tomllib.loads(file.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise Misconfigured(f"{file}: {error.strerror}", remedy="give --config FILE") from error
+        except tomllib.TOMLDecodeError as error:
+            raise Misconfigured(f"{file}: {error}", remedy="correct the TOML") from error
+    try:
+        config = Config.model_validate(given | changes)
+    except ValidationError as error:
+        found = "; ".join(_explain(problem) for problem in error.errors(include_url=False))
+        raise Misconfigured(found, remedy="correct the configuration") from error
+    for name in ("state_dir", "run_dir", "socket", "init"):
+        path = getattr(config, name)
+        if not path.is_absolute() or re.search(r"[\s,:\\]", str(path)):
+            raise Misconfigured(f"{name}: must be an absolute path without blanks, commas, colons")
+    return config
+
+
+def _explain(problem: Any) -> str:
+    where = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] != "extra_forbidden":
+        return f"{where}: {problem['msg']}"
+    section = {"ceilings": Ceilings, "bounds": Bounds}.get(str(problem["loc"][0]), Config)
+    near = difflib.get_close_matches(str(problem["loc"][-1]), section.model_fields, n=1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    return f"{where}: there is no such key{hint}"

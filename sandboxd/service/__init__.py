@@ -1,0 +1,1 @@
+"""The daemon put together: sandboxes, operations, HTTP, start and stop."""

@@ -1,0 +1,124 @@
+"""The daemon from its start to its end, in order and in reverse.
+
+lock the state directory -> confine the process -> find facts -> recover -> serve; then on SIGTERM
+or SIGINT: refuse new work, end commands, stop sandboxes, unmount, leave nothing.
+"""
+
+import contextlib
+import fcntl
+import logging
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from sandboxd.config import Config
+from sandboxd.faults import Fault, Misconfigured
+from sandboxd.kernel.cgroups import cgroup_mode
+from sandboxd.kernel.confinement import confine
+from sandboxd.kernel.steps import wait_until
+from sandboxd.ledger.epoch import Epoch
+from sandboxd.ledger.journal import Journal
+from sandboxd.ledger.outputs import Outputs
+from sandboxd.runtime.programs import files_program
+from sandboxd.service.http import Application
+from sandboxd.service.node import Node, build_node
+from sandboxd.service.operations import Operations
+from sandboxd.service.recovery import recover
+from sandboxd.service.registry import Registry
+from sandboxd.service.server import UnixServer
+from sandboxd.service.service import Service
+from sandboxd.storage.records import write_durably
+
+_log = logging.getLogger(__name__)
+_SIGNALS = {signal.SIGTERM, signal.SIGINT}
+_KEY_BYTES = 32
+
+
+def run_daemon(config: Config) -> None:
+    """Serves until SIGTERM or SIGINT. Raises: Fault when it cannot start."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    os.umask(0o077)
+    with _locked_state(config.state_dir):
+        mode = cgroup_mode()
+        config.run_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
+        outputs_directory = config.run_dir / "outputs"
+        room = confine(
+            run_directory=config.run_dir,
+            init=config.init,
+            files=files_program(),
+            outputs=outputs_directory,
+        )
+        node = build_node(config, room, mode)
+        journal = Journal(config.state_dir / "journal", keep=config.bounds.journal_operations)
+        outputs = Outputs(outputs_directory, limit_bytes=config.bounds.unacknowledged_output_bytes)
+        _serve(node, journal, outputs)
+        journal.close()
+
+
+def _serve(node: Node, journal: Journal, outputs: Outputs) -> None:
+    config = node.config
+    registry = Registry(node)
+    recover(node, registry, journal)
+    operations = Operations(
+        journal=journal,
+        outputs=outputs,
+        epoch=Epoch(config.state_dir / "epoch"),
+        key=_journal_key(config.state_dir / "journal-key"),
+        clock_ms=node.clock_ms,
+    )
+    service = Service(node, registry, operations)
+    application = Application(service, operations, allowed_uids=config.allowed_uids)
+    server = UnixServer(application, config)
+    server.prepare()
+    thread = threading.Thread(target=server.serve, name="http", daemon=True)
+    thread.start()
+    _log.info("listening on %s", config.socket)
+    received = signal.sigwait(_SIGNALS)
+    _log.info("stopping on %s", signal.Signals(received).name)
+    _wind_down(node, registry, service)
+    server.stop()
+    thread.join(config.bounds.stop_within_s)
+    config.socket.unlink(missing_ok=True)
+    _log.info("stopped")
+
+
+def _wind_down(node: Node, registry: Registry, service: Service) -> None:
+    service.stopping.set()
+    service.cancel_all()
+    within_s = node.config.bounds.stop_within_s / 2
+    if not wait_until(lambda: service.running_operations == 0, within_s=within_s, every_s=0.01):
+        _log.error("%d operations did not end", service.running_operations)
+    with ThreadPoolExecutor(max_workers=8, thread_name_prefix="stop") as pool:
+        for stopping in [pool.submit(sandbox.stop) for sandbox in registry.all()]:
+            try:
+                stopping.result()
+            except Fault as fault:
+                _log.error("a sandbox was not stopped: %s", fault.message)
+    node.images.close()
+    node.cgroups.remove_parent()
+
+
+@contextlib.contextmanager
+def _locked_state(directory: Path) -> Iterator[None]:
+    """One daemon for each state directory. Raises: Misconfigured."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise Misconfigured(
+                f"another sandboxd uses {directory}", remedy="stop it, or use another state_dir"
+            ) from error
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _journal_key(file: Path) -> bytes:
+    if not file.exists():
+        write_durably(file, os.urandom(_KEY_BYTES).hex())
+    return bytes.fromhex(file.read_text(encoding="ascii").strip())

@@ -1,0 +1,310 @@
+"""One sandbox: mounted and started on demand, stopped, deleted with proof.
+
+The lifecycle lock is held while the sandbox is made ready, stopped or deleted, never while a
+command runs; stopping ends the commands first. A sandbox that cannot be unmounted or deleted is
+`broken`: it says why and takes nothing but another deletion.
+"""
+
+import contextlib
+import os
+import select
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from sandboxd.execution.command import Command, Ended
+from sandboxd.faults import Fault, OutcomeUnknown, Refused, Retryable
+from sandboxd.kernel.children import CHILDREN
+from sandboxd.kernel.loops import loops_backed_by
+from sandboxd.kernel.steps import wait_until
+from sandboxd.runtime.container import Stdio
+from sandboxd.runtime.profile import Container, container_configuration
+from sandboxd.service.node import Node
+from sandboxd.storage.disk import create_disk, lock_disk, mounted_disk
+from sandboxd.storage.overlay import IdRange, Layers, is_mounted, mount_overlay, unmount
+from sandboxd.storage.records import Record
+from sandboxd.wire import DeletionProof, DiskUse, Instance, OperationId, SandboxPhase, SandboxState
+
+_COMMANDS_END_WITHIN_S = 6.0
+_LOOPS_GONE_WITHIN_S = 5.0
+
+
+class Sandbox:
+    """Thread-safe."""
+
+    def __init__(self, record: Record, node: Node) -> None:
+        self.record = record
+        self._node = node
+        self._lifecycle = threading.RLock()
+        self._spawning = threading.Lock()
+        self._commands: dict[str, Command] = {}
+        self._hidden: set[str] = set()
+        self._init: int | None = None
+        self._init_watch = -1
+        self._lock_file = -1
+        self._broken = ""
+        self._root = node.room.roots / record.instance
+        self._ids = IdRange(first=node.config.first_host_id + record.slot * 65536)
+
+    @property
+    def instance(self) -> Instance:
+        """The stable identity."""
+        return self.record.instance
+
+    def state(self) -> SandboxState:
+        """What is known without waiting for anything."""
+        record = self.record
+        return SandboxState(
+            name=record.name,
+            instance=record.instance,
+            state=self._phase(),
+            image_digest=record.image_digest,
+            created_at_ms=record.created_at_ms,
+            limits=record.limits,
+            disk=DiskUse(size_bytes=record.limits.disk_bytes, used_bytes=self._used_bytes()),
+            running_operations=tuple(
+                OperationId(o) for o in list(self._commands) if o not in self._hidden
+            ),
+            broken_because=self._broken,
+        )
+
+    def _phase(self) -> SandboxPhase:
+        if self._broken:
+            return "broken"
+        if self.record.phase != "present":
+            return self.record.phase
+        return "ready" if self.is_running else "stopped"
+
+    def _used_bytes(self) -> int | None:
+        if not self.is_running:
+            return None
+        with contextlib.suppress(OSError):
+            found = os.statvfs(self._root)
+            return (found.f_blocks - found.f_bfree) * found.f_frsize
+        return None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its init process is alive."""
+        watch = self._init_watch
+        if watch < 0:
+            return False
+        poller = select.poll()
+        with contextlib.suppress(OSError):
+            poller.register(watch, select.POLLIN)
+            return not poller.poll(0)
+        return False
+
+    # ------------------------------------------------------------ creation
+
+    def create(self) -> None:
+        """Makes the disk; durable on return. Raises: Retryable, with nothing left behind."""
+        with self._lifecycle:
+            self._node.records.save(self.record)
+            try:
+                create_disk(
+                    self._node.records.disk(self.instance),
+                    size_bytes=self.record.limits.disk_bytes,
+                    loops=self._node.loops,
+                )
+                present = self.record.model_copy(update={"phase": "present"})
+                self._node.records.save(present)
+                self.record = present
+            except Fault:
+                self._node.records.remove(self.instance)
+                raise
+
+    # ------------------------------------------------------------ commands
+
+    def execute(
+        self,
+        operation: str,
+        process: dict[str, Any],
+        *,
+        stdin: bytes,
+        timeout_s: float,
+        limit_bytes: int,
+        is_hidden: bool = False,
+    ) -> Ended:
+        """Runs one command to its end; the sandbox is made ready first.
+
+        Raises: Retryable, Misconfigured, Refused (broken or being deleted).
+        """
+        with self._registered(operation, is_hidden=is_hidden) as command:
+            return command.run(
+                start=lambda stdio: self._start_command(process, stdio),
+                end=lambda: self._end_command(command),
+                stdin=stdin,
+                timeout_s=timeout_s,
+                limit_bytes=limit_bytes,
+            )
+
+    @contextlib.contextmanager
+    def _registered(self, operation: str, *, is_hidden: bool) -> Iterator[Command]:
+        command = Command()
+        with self._lifecycle:
+            self._make_ready()
+            self._commands[operation] = command
+            if is_hidden:
+                self._hidden.add(operation)
+        try:
+            yield command
+        finally:
+            del self._commands[operation]
+            self._hidden.discard(operation)
+            command.close()
+
+    def _start_command(self, process: dict[str, Any], stdio: Stdio) -> int:
+        with self._spawning:
+            return self._node.runtime.execute(self.instance, process, stdio)
+
+    def _end_command(self, command: Command) -> None:
+        """Ends a command and what it left behind, but not the other commands' processes."""
+        with self._spawning:
+            others = [c.pid for c in list(self._commands.values()) if c is not command]
+            self._node.cgroups.end_commands(
+                self.instance, init=self._init or 0, keep=[pid for pid in others if pid]
+            )
+
+    def cancel(self, operation: str) -> Command | None:
+        """Tells a command to end. Returns it, or None when it does not run here."""
+        command = self._commands.get(operation)
+        if command is not None:
+            command.cancel()
+        return command
+
+    # ------------------------------------------------------------ ready
+
+    def _make_ready(self) -> None:
+        if self._broken:
+            raise Refused(f"the sandbox is broken: {self._broken}", remedy="delete it")
+        if self.record.phase != "present":
+            raise Retryable(f"the sandbox is {self.record.phase}")
+        if self.is_running:
+            return
+        self._take_down()  # What an init that died has left.
+        with self._node.mounting:
+            self._mount()
+            try:
+                self._init = self._node.runtime.start(self.instance, self._configuration())
+                self._init_watch = os.pidfd_open(self._init)
+            except BaseException:
+                self._take_down()
+                raise
+
+    def _mount(self) -> None:
+        records, config = self._node.records, self._node.config
+        lower = self._node.images.lower(self.record.image_digest)
+        self._lock_file = lock_disk(records.lock(self.instance))
+        try:
+            self._root.mkdir(exist_ok=True)
+            disk = os.open(records.disk(self.instance), os.O_RDWR | os.O_CLOEXEC)
+            try:
+                with mounted_disk(disk, loops=self._node.loops) as root:
+                    mount_overlay(
+                        Layers(lower=lower, disk=root),
+                        self._root,
+                        ids=self._ids,
+                        by_descriptor=self._node.facts.layers_by_descriptor,
+                    )
+            finally:
+                os.close(disk)
+        except BaseException:
+            self._unlock()
+            raise
+
+    def _configuration(self) -> dict[str, Any]:
+        return container_configuration(
+            Container(
+                rootfs=self._root,
+                cgroup=self._node.cgroups.path(self.instance),
+                ids=self._ids,
+                limits=self.record.limits,
+                hostname=self.record.name,
+                init=self._node.room.init,
+                files=self._node.room.files,
+            )
+        )
+
+    # ------------------------------------------------------------ stop and delete
+
+    def stop(self) -> None:
+        """Ends what runs and unmounts; files stay. Raises: OutcomeUnknown (now broken)."""
+        with self._lifecycle:
+            self._end_commands()
+            self._take_down()
+
+    def _end_commands(self) -> None:
+        commands = list(self._commands.values())
+        for command in commands:
+            command.cancel()
+        for command in commands:
+            if not command.ended.wait(_COMMANDS_END_WITHIN_S):
+                raise self._break("a command does not end")
+
+    def _take_down(self) -> None:
+        """Kills the container, removes its traces, unmounts. Does nothing if all of it is gone."""
+        node = self._node
+        try:
+            node.cgroups.end_all(self.instance)
+            if self._init is not None:
+                CHILDREN.reap(self._init)
+                self._init = None
+            if self._init_watch >= 0:
+                os.close(self._init_watch)
+                self._init_watch = -1
+            node.runtime.remove(self.instance)
+            node.cgroups.remove(self.instance)
+            with node.mounting:
+                if is_mounted(self._root):
+                    unmount(self._root)
+        except OutcomeUnknown as error:
+            raise self._break(error.message) from error
+        self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock_file >= 0:
+            os.close(self._lock_file)
+            self._lock_file = -1
+
+    def _break(self, reason: str) -> OutcomeUnknown:
+        self._broken = reason
+        return OutcomeUnknown(reason, remedy="delete the sandbox again, or restart sandboxd")
+
+    def mark_deleting(self) -> None:
+        """Makes the intention durable: a restarted daemon goes on with the deletion."""
+        self.record = self.record.model_copy(update={"phase": "deleting"})
+        self._node.records.save(self.record)
+
+    def delete(self, operation: str) -> DeletionProof:
+        """Removes everything, then looks whether it is gone. Raises: OutcomeUnknown."""
+        with self._lifecycle:
+            self._broken = ""
+            self.mark_deleting()
+            self._end_commands()
+            self._take_down()
+            with contextlib.suppress(FileNotFoundError):
+                self._root.rmdir()
+            disk = self._node.records.disk(self.instance)
+            wait_until(lambda: not loops_backed_by(disk), within_s=_LOOPS_GONE_WITHIN_S)
+            proof_loop = not loops_backed_by(disk)
+            self._node.records.remove(self.instance)
+            return self._proof(operation, loop_absent=proof_loop)
+
+    def _proof(self, operation: str, *, loop_absent: bool) -> DeletionProof:
+        node = self._node
+        proof = DeletionProof(
+            operation=OperationId(operation),
+            name=self.record.name,
+            instance=self.instance,
+            runtime_absent=self.instance not in node.runtime.containers(),
+            processes_absent=self.instance not in node.cgroups.groups(),
+            mounts_absent=not is_mounted(self._root),
+            loop_device_absent=loop_absent,
+            files_absent=not node.records.exists(self.instance),
+            checked_at_ms=node.clock_ms(),
+        )
+        left = [name for name, gone in proof.model_dump().items() if gone is False]
+        if left:
+            raise self._break(f"after the deletion these are false: {', '.join(left)}")
+        return proof
