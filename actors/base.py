@@ -50,6 +50,8 @@ class Wires:
     ledger: Ref | None = None
     reconciler: Ref | None = None
     outbox: Ref | None = None
+    connection_fault: str = "not_connected"
+    """Why NapCat is not ready, "" when it is; the reconciler keeps it."""
 
 
 class PerlicaActor(pykka.ThreadingActor):

@@ -11,6 +11,7 @@ from pathlib import Path
 from actors.base import Alarm, PerlicaActor, Wires, tell_safely
 from actors.commanding import CommandDesk
 from actors.messages import (
+    ApprovalUndeliverable,
     CommandGiven,
     Drain,
     OutboxRung,
@@ -35,6 +36,7 @@ from perlica.stores.tasks import Task, TaskStore
 _log = logging.getLogger(__name__)
 
 _MOST_CRASHES = 3
+_MOST_REPEATS = 25
 _STARTED = frozenset({TaskState.contextualizing, TaskState.running, TaskState.completing})
 
 
@@ -66,6 +68,8 @@ class TaskCoordinator(PerlicaActor):
         self._wall_time_ms = wall_time_ms
         self._wires = wires
         self._in_hand: _InHand | None = None
+        self._last_given: tuple[TaskId, int, TaskState] | None = None
+        self._repeats = 0
         self._is_draining = False
 
     def begin(self) -> None:
@@ -95,6 +99,8 @@ class TaskCoordinator(PerlicaActor):
                 self._obey(row)
             case TriggerRecalled(message_row=row):
                 self._recall(row)
+            case ApprovalUndeliverable():
+                self._give_up_asking(message)
             case Tick():
                 self._tick()
             case Drain():
@@ -123,9 +129,19 @@ class TaskCoordinator(PerlicaActor):
             task = self._leave_waiting(task)
         if task is None or (self._in_hand is not None and self._in_hand.task == task.id):
             return
+        if self._goes_round(task):
+            self._end(task, after=TaskState.failed, reason=EndReason.internal_fault)
+            return
         cancel = CancelToken()
         if tell_safely(self._wires.session, StepDue(task=task.id, step=task.step, cancel=cancel)):
             self._in_hand = _InHand(task=task.id, step=task.step, cancel=cancel)
+
+    def _goes_round(self, task: Task) -> bool:
+        """Whether the same step was given out far too often without any progress."""
+        at = (task.id, task.step, task.state)
+        self._repeats = self._repeats + 1 if at == self._last_given else 0
+        self._last_given = at
+        return self._repeats >= _MOST_REPEATS
 
     def _leave_waiting(self, task: Task) -> Task | None:
         """The running task, once none of its tickets is pending; None while it still waits."""
@@ -165,6 +181,12 @@ class TaskCoordinator(PerlicaActor):
             return
         if task.state in {TaskState.received, TaskState.contextualizing}:
             self._end(task, after=TaskState.cancelled, reason=EndReason.recalled)
+
+    def _give_up_asking(self, message: ApprovalUndeliverable) -> None:
+        """A question that nobody can read must not hold the task (incident 7)."""
+        task = self._tasks.active_task()
+        if task is not None and task.id == message.task:
+            self._end(task, after=TaskState.failed, reason=EndReason.approval_undeliverable)
 
     def _tick(self) -> None:
         task = self._tasks.active_task()

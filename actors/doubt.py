@@ -65,6 +65,7 @@ class Doubts:
         self._group_id = group_id
         self._self_id = self_id
         self._waiting: deque[OutboxRow] = deque()
+        self._hurried: set[OutboxId] = set()
         self._current: _Current | None = None
 
     @property
@@ -72,10 +73,16 @@ class Doubts:
         """Whether there is any doubt: then nothing else is sent."""
         return self._current is not None or bool(self._waiting)
 
-    def add(self, rows: Iterable[OutboxRow]) -> None:
-        """Rows in state `unknown`; those that are here already are passed over."""
+    def add(self, rows: Iterable[OutboxRow], *, look_at_once: bool = False) -> None:
+        """Rows in state `unknown`; those that are here already are passed over.
+
+        `look_at_once`: the event, if there was one, has had its time.
+        """
         known = {row.id for row in self._open_rows()}
-        self._waiting.extend(row for row in rows if row.id not in known)
+        new = [row for row in rows if row.id not in known]
+        self._waiting.extend(new)
+        if look_at_once:
+            self._hurried |= {row.id for row in new}
 
     def remove(self, row: OutboxId) -> None:
         """It was settled in another way."""
@@ -104,12 +111,8 @@ class Doubts:
         """What is to be done at this time: a look to ask for, or a doubt that nobody answered."""
         current = self._current
         if current is None:
-            if self._waiting:
-                self._current = _Current(
-                    row=self._waiting.popleft(),
-                    due_s=at_s + self._settings.self_message_within_s,
-                    asked_for=self._settings.history_messages,
-                )
+            current = self._begin_next(at_s)
+        if current is None:
             return None
         if current.due_s > at_s:
             return None
@@ -147,6 +150,17 @@ class Doubts:
         if trace.reaches_back:
             return self._resolve(Finding.absent)
         return self._read_further(current)
+
+    def _begin_next(self, at_s: float) -> _Current | None:
+        if not self._waiting:
+            return None
+        row = self._waiting.popleft()
+        wait_s = 0.0 if row.id in self._hurried else self._settings.self_message_within_s
+        self._hurried.discard(row.id)
+        self._current = _Current(
+            row=row, due_s=at_s + wait_s, asked_for=self._settings.history_messages
+        )
+        return self._current
 
     def _read_further(self, current: _Current) -> Resolved | None:
         most = self._settings.history_messages_at_most

@@ -110,6 +110,14 @@ class TicketDecided:
     task: TaskId | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalUndeliverable:
+    """Outbox → coordinator. The group will never read this ticket's question."""
+
+    ticket: TicketId
+    task: TaskId | None
+
+
 # --- sandboxes --------------------------------------------------------------------------------
 
 

@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 _RING_EVERY_S = 5.0
 _UNKNOWN_EVERY_S = 60.0
-_RETENTION_EVERY_S = 3_600.0
+_RETENTION_EVERY_S = 600.0
 _SETTLE_WITHIN_S = 1.0
 
 
@@ -47,6 +47,10 @@ class _Every:
             return False
         self._next_s = now + self.period_s
         return True
+
+    def again(self) -> None:
+        """Be due at the next look."""
+        self._next_s = 0.0
 
 
 class Reconciler(PerlicaActor):
@@ -92,6 +96,7 @@ class Reconciler(PerlicaActor):
             case Tick():
                 self._look()
             case ConnectionChanged():
+                self._wires.connection_fault = "" if message.ready else message.reason
                 tell_safely(self._wires.outbox, OutboxRung())
             case _:
                 raise TypeError(type(message).__name__)
@@ -107,7 +112,15 @@ class Reconciler(PerlicaActor):
             for operation in self._operations.list_unknown():
                 self._announce_unknown(operation)
         if self._clean_up.is_due():
-            self._retention.clean_up()
+            self._clean()
+
+    def _clean(self) -> None:
+        """One short batch; again at the next tick while there is more."""
+        cleaned = self._retention.run_batch()
+        if cleaned.rows:
+            _log.info("expired records deleted", extra={"rows": dict(cleaned.rows)})
+        if cleaned.more or (cleaned.rows and not self._retention.finish()):
+            self._clean_up.again()
 
     def _settle_left_open(self) -> None:
         """Operations of tasks that ended; those of the living task are the session's business."""

@@ -13,8 +13,6 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pykka
-
 from actors.base import Alarm, PerlicaActor, Ref, tell_safely
 from actors.messages import Act
 from perlica.domain.cancel import CancelToken
@@ -136,7 +134,7 @@ class SerializerRunner:
     """`SandboxRunner` over the serializers; `database` gives the caller's own connection."""
 
     serializers: Mapping[int, Ref]
-    backend: SandboxBackend
+    backend: SandboxBackend | None
     database: Callable[[], Database]
 
     def run(self, job: SandboxJob, cancel: CancelToken, *, within_s: float) -> JobOutcome:
@@ -170,7 +168,8 @@ class SerializerRunner:
     def acknowledge(self, operation: OperationId) -> None:
         """See SandboxRunner; what the backend still holds it bounds by itself."""
         try:
-            self.backend.acknowledge(operation)
+            if self.backend is not None:
+                self.backend.acknowledge(operation)
         except PerlicaError as error:
             _log.info("not acknowledged", extra={"operation": operation, "code": error.code})
 
@@ -194,15 +193,3 @@ class SerializerRunner:
         if was_cancelled:
             raise Cancelled("cancelled", "cancelled before it started")
         raise Retryable("sandbox_busy", "the sandbox was busy for too long; nothing was started")
-
-
-def serializer_refs(
-    *, slots: int, database_path: Path, backend: SandboxBackend, alarm: Alarm
-) -> dict[int, pykka.ActorRef[SandboxSerializer]]:
-    """Start one serializer for each slot."""
-    return {
-        slot: SandboxSerializer.start(
-            slot=slot, database_path=database_path, backend=backend, alarm=alarm
-        )
-        for slot in range(1, slots + 1)
-    }

@@ -7,7 +7,6 @@ import json
 import logging
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -21,7 +20,7 @@ _LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 class _Commands(click.Group):
     """Turns a fault into one readable line and the right exit code."""
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
         except Fault as fault:
@@ -42,6 +41,7 @@ class _Commands(click.Group):
 @click.pass_context
 def main(
     context: click.Context,
+    *,
     config: Path | None,
     state_dir: Path | None,
     run_dir: Path | None,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from sandboxd.faults import Misconfigured
 from sandboxd.wire import MAX_FILE_BYTES, MAX_OUTPUT_BYTES, MAX_TIMEOUT_MS, MIN_DISK_BYTES
@@ -103,11 +104,12 @@ def load_config(file: Path | None, changes: dict[str, Any]) -> Config:
     return config
 
 
-def _explain(problem: Any) -> str:
+def _explain(problem: ErrorDetails) -> str:
     where = ".".join(str(part) for part in problem["loc"])
     if problem["type"] != "extra_forbidden":
         return f"{where}: {problem['msg']}"
-    section = {"ceilings": Ceilings, "bounds": Bounds}.get(str(problem["loc"][0]), Config)
+    sections: dict[str, type[_Section]] = {"ceilings": Ceilings, "bounds": Bounds}
+    section = sections.get(str(problem["loc"][0]), Config)
     near = difflib.get_close_matches(str(problem["loc"][-1]), section.model_fields, n=1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     return f"{where}: there is no such key{hint}"

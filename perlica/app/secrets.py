@@ -5,7 +5,6 @@ needs it. A file must be ours with mode 0600, or lie in a mounted directory (a K
 whose files are symbolic links into `..data`) and not be readable by everybody.
 """
 
-import hmac
 import os
 import stat
 from dataclasses import dataclass
@@ -43,16 +42,6 @@ class Secret:
         return f"<secret of {self._key}>"
 
     __str__ = __repr__
-
-    def __eq__(self, other: object) -> bool:
-        """Compare in constant time."""
-        if not isinstance(other, Secret):
-            return NotImplemented
-        return hmac.compare_digest(self._value.encode(), other._value.encode())
-
-    def __hash__(self) -> int:
-        """Hash by the setting; equal secrets of one setting hash the same."""
-        return hash(self._key)
 
     def __reduce__(self) -> NoReturn:
         """Never leave the process."""

@@ -306,7 +306,7 @@ def _exchange(
     raw = response.read(_MAX_ANSWER_BYTES + 1)
     if len(raw) > _MAX_ANSWER_BYTES:
         raise http.client.HTTPException("answer too large")
-    if not HTTPStatus(response.status).is_success:
+    if not HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
         raise _error_of(response.status, raw)
     try:
         return answer.model_validate_json(raw)

@@ -39,8 +39,8 @@ _ENDINGS: Final[Mapping[str, Text]] = {
     "failed_to_start": Text(zh="没能启动", en="could not start"),
 }
 _USAGE: Final = Text(
-    zh="用量：模型 {model_calls} 次，工具 {tool_calls} 次，token {tokens}{estimate}，用时 {elapsed}",
-    en="Usage: {model_calls} model and {tool_calls} tool calls, {tokens} tokens{estimate}, {elapsed}",
+    zh="用量：模型 {models} 次，工具 {tools} 次，token {tokens}{estimate}，用时 {elapsed}",
+    en="Usage: {models} model and {tools} tool calls, {tokens} tokens{estimate}, {elapsed}",
 )
 _ESTIMATE: Final = Text(zh="（估计）", en=" (estimated)")
 _STATES: Final[Mapping[OperationState, Text]] = {
@@ -153,8 +153,8 @@ def _say_state(operation: Operation, language: Language) -> str:
 def _say_usage(usage: Usage, language: Language) -> str:
     return _USAGE.say(
         language,
-        model_calls=usage.model_calls,
-        tool_calls=usage.tool_calls,
+        models=usage.model_calls,
+        tools=usage.tool_calls,
         tokens=usage.tokens,
         estimate=_ESTIMATE.say(language) if usage.is_estimate else "",
         elapsed=say_duration(usage.elapsed_ms, language),

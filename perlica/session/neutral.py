@@ -45,8 +45,8 @@ def neutralise(text: str) -> str:
 
     Markdown becomes plain text; what hides or reorders is written as an escape such as `\u{202e}`;
     endless padding is shortened; `.approve` and its like lose their dot's effect wherever they
-    stand, every other line that begins like a command or a header gets a mark in front; `【】`, which
-    frame Perlica's own headers, become `[]`. Placeholders of credentials stay as they are.
+    stand, every other line that begins like a command or a header gets a mark in front; `【】`,
+    which frame Perlica's own headers, become `[]`. Placeholders of credentials stay as they are.
     """
     plain = strip_markdown(_LINE_ENDS.sub("\n", text))
     visible = _shorten("".join(map(_show, plain, ["", *plain], [*plain[1:], ""])))

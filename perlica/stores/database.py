@@ -39,6 +39,7 @@ _DURABLE: Final = "PRAGMA synchronous = FULL"
 # In WAL mode without fsync at commit: survives the death of the process, not a loss of power.
 _RELAXED: Final = "PRAGMA synchronous = NORMAL"
 _QUERY_ONLY: Final = "PRAGMA query_only = ON"
+_FREE_PAGES: Final = "PRAGMA freelist_count"
 _RELEASE_PAGES: Final = "PRAGMA incremental_vacuum({pages})"
 
 
@@ -203,6 +204,10 @@ class Database:
             return self._checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE).wal_frames == 0
         except Retryable:
             return False
+
+    def free_pages(self) -> int:
+        """Pages of the file that hold nothing."""
+        return int(self.query(_FREE_PAGES)[0]["freelist_count"])
 
     def release_pages(self, pages: int) -> None:
         """Give at most `pages` free pages back to the file system, in a transaction of its own."""

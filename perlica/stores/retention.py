@@ -1,13 +1,14 @@
 """Deleting what is older than it may be, in short transactions, so that nothing stays on disk.
 
-The reconciler calls `Retention.run_batch` until nothing more is due, then `finish`; a restore runs
-it to the end before the service starts. Ages count from a record's creation (spec, 保留期).
+The reconciler calls `Retention.clean_up` again and again; a restore runs it to the end before the
+service starts. Ages count from a record's creation (spec, 保留期).
 
 What outlives what: a ticket and an operation name their task without a foreign key and stay when it
 goes; a ticket keeps the end of its task itself, and one of a living task is never deleted; open and
 unknown operations stay until they are settled.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -20,7 +21,11 @@ ROWS_AT_ONCE: Final = 8
 """Rows between two looks at the clock: taking a message out of the index costs milliseconds."""
 BATCH_WITHIN_S: Final = 0.03
 """A transaction takes no more rows after this; write transactions stay under 50 ms (DESIGN §3)."""
-PAGES_AT_ONCE: Final = 512
+CLEAN_UP_WITHIN_S: Final = 2.0
+"""What the reconciler spends at once; it has other things to look at."""
+PAGES_AT_ONCE: Final = 128
+KEPT_FREE_PAGES: Final = 1_024
+"""Free pages over this go back to the file system; these wait for the next messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +126,7 @@ _RULES: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cleaned:
-    """How many rows each table lost; `more` says that a batch ended before it was through."""
+    """How many rows each table lost; `more` says that there is something left to do."""
 
     rows: Mapping[str, int]
     more: bool
@@ -135,54 +140,44 @@ class Retention:
         self._db = db
         self._ages = RetentionAges() if ages is None else ages
 
-    def run_batch(self) -> Cleaned:
-        """Delete some of what is due: one short transaction for each table that has any.
+    def clean_up(self, within_s: float = CLEAN_UP_WITHIN_S) -> Cleaned:
+        """Delete what is due, in short transactions, for about `within_s` seconds in all.
+
+        Deleted text may stand in the WAL file until `more` is False: call it again later.
 
         Raises: Retryable when the database is locked, Misconfigured when it cannot be written.
         """
+        until_s = monotonic_s() + within_s
         limits = self._ages.limits(now_ms())
         rows: dict[str, int] = {}
-        more = False
-        for rule in _RULES:
-            deleted, is_through = self._apply(rule, limits)
-            if deleted:
-                rows[rule.table] = deleted
-            more = more or not is_through
-        return Cleaned(rows=rows, more=more)
+        is_through = False
+        while not is_through and monotonic_s() < until_s:
+            # Every rule in each round: a parent is due only when its children are gone.
+            is_through = all([self._apply(rule, limits, rows) for rule in _RULES])
+        while self._db.free_pages() > KEPT_FREE_PAGES and monotonic_s() < until_s:
+            self._db.release_pages(PAGES_AT_ONCE)
+        return Cleaned(rows=rows, more=not is_through or not self._db.truncate_wal())
 
     def run_to_end(self) -> Cleaned:
-        """Delete all that is due and finish; for a restore, the command line and quiet hours."""
-        total: dict[str, int] = {}
-        more = True
-        while more:
-            batch = self.run_batch()
-            more = batch.more
-            for table, count in batch.rows.items():
-                total[table] = total.get(table, 0) + count
-        return Cleaned(rows=total, more=not self.finish())
+        """Delete all that is due, however long it takes; for a restore and the command line.
 
-    def finish(self) -> bool:
-        """Empty the WAL and give free pages back; False while a reader still needs the WAL.
-
-        Until it returns True, deleted text may still stand in the WAL file: call it again later.
+        `more` is True only where another connection still reads the old state.
         """
-        self._db.release_pages(PAGES_AT_ONCE)
-        return self._db.truncate_wal()
+        return self.clean_up(within_s=math.inf)
 
-    def _apply(self, rule: _Rule, limits: Mapping[str, int]) -> tuple[int, bool]:
-        """Delete for a short while; how many rows went, and whether the rule is through."""
+    def _apply(self, rule: _Rule, limits: Mapping[str, int], rows: dict[str, int]) -> bool:
+        """Delete for a short while, counting into `rows`; whether the rule is through."""
         bindings = {**limits, "rows": ROWS_AT_ONCE}
         if not self._has_any(rule, bindings):
-            return 0, True
-        deleted = 0
+            return True
         is_through = False
         with self._db.transaction():
             until_s = monotonic_s() + BATCH_WITHIN_S
             while not is_through and monotonic_s() < until_s:
                 count = len(self._db.change(rule.sql, bindings))
-                deleted += count
+                rows[rule.table] = rows.get(rule.table, 0) + count
                 is_through = count < ROWS_AT_ONCE
-        return deleted, is_through
+        return is_through
 
     def _has_any(self, rule: _Rule, bindings: Mapping[str, int]) -> bool:
         """Look before the write lock is taken: most of the time nothing is due."""

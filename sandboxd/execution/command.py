@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Self
 
 from sandboxd.execution.capture import Capture
 from sandboxd.kernel.children import CHILDREN, kill_quietly
@@ -134,7 +135,7 @@ class _Streams:
         self._selector.register(self._feed, selectors.EVENT_WRITE)
         self._feed_some()
 
-    def __enter__(self) -> "_Streams":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

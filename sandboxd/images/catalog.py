@@ -26,11 +26,12 @@ from sandboxd.kernel.loops import LoopDevices
 from sandboxd.kernel.steps import explained
 from sandboxd.storage.disk import fsync_directory, mount_device
 from sandboxd.storage.records import write_durably
-from sandboxd.wire import HeldImage
+from sandboxd.wire import HeldImage, ImageDigest
 
 _SCRATCH = "import-"
 _BUILD_WITHIN_S = 1800.0
-_SQUASH = ("-noappend", "-no-progress", "-quiet", "-comp", "zstd", "-xattrs", "-no-exports")
+# Exports stay on: without file handles in the lower layer overlayfs drops index=on.
+_SQUASH = ("-noappend", "-no-progress", "-quiet", "-comp", "zstd", "-xattrs")
 _LOWER_FLAGS = _native.MOUNT_ATTR_RDONLY | _native.MOUNT_ATTR_NODEV | _native.MOUNT_ATTR_NOSUID
 
 
@@ -79,7 +80,7 @@ class Catalog:
             _build_squashfs(tree, built)
             built.replace(target)
         held = HeldImage(
-            digest=image.digest,
+            digest=ImageDigest(image.digest),
             reference=image.reference,
             squashfs_sha256=sha256_of(target),
             size_bytes=target.stat().st_size,
@@ -156,7 +157,7 @@ class ImageMounts:
             if found != held.squashfs_sha256:
                 raise Misconfigured(
                     f"the squashfs of {digest} is not the one that was imported",
-                    remedy="restore it from a backup; sandboxes made from it need exactly that file",
+                    remedy="restore it from a backup; its sandboxes need exactly that file",
                 )
             with (
                 self._loops.attached(image, read_only=True) as device,

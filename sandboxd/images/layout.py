@@ -6,7 +6,7 @@ for size and digest before a byte of it is used.
 
 import hashlib
 import json
-from collections.abc import Iterator
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from sandboxd.faults import NotFound, Refused
 
 MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
 MAX_LAYERS = 128
-_CHUNK_BYTES = 1024 * 1024
 _INDEX_TYPES = {
     "application/vnd.oci.image.index.v1+json",
     "application/vnd.docker.distribution.manifest.list.v2+json",
@@ -104,10 +103,10 @@ def _verified_document(directory: Path, described: dict[str, Any]) -> dict[str, 
 
 
 def _verified_blob(directory: Path, described: dict[str, Any]) -> Path:
-    digest = described.get("digest", "")
-    algorithm, _, name = digest.partition(":")
-    if algorithm != "sha256" or len(name) != 64 or not set(name) <= set("0123456789abcdef"):
+    digest = str(described.get("digest", ""))
+    if not re.fullmatch(r"sha256:[0-9a-f]{64}", digest):
         raise Refused("a blob is not named by a sha256 digest")
+    name = digest.removeprefix("sha256:")
     path = directory / "blobs" / "sha256" / name
     if not path.is_file() or path.is_symlink():
         raise Refused(f"the blob {digest} is missing")
@@ -136,10 +135,3 @@ def sha256_of(path: Path) -> str:
     """Hexadecimal SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def chunks_of(path: Path) -> Iterator[bytes]:
-    """A file in pieces."""
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK_BYTES):
-            yield chunk

@@ -12,13 +12,14 @@ import os
 import shutil
 import signal
 import stat
-import sys
 import tarfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+
+from typing_extensions import Buffer
 
 from sandboxd import _native
 from sandboxd.faults import Refused
@@ -29,6 +30,9 @@ _OPAQUE = ".wh..wh..opq"
 _MAX_ID = 65535
 _MAX_NAME_BYTES = 255
 _MAX_DEPTH = 128
+_CHUNK_BYTES = 1024 * 1024
+_TAR_OVERHEAD_BYTES = 4096
+_ROOT = Path("/")
 _CAPABILITIES = sum(1 << number for number in (0, 1, 3, 4))
 """CHOWN, DAC_OVERRIDE, FOWNER, FSETID."""
 _REFUSED_STATUS = 3
@@ -67,7 +71,7 @@ def unpack_layers(layers: Sequence[Layer], tree: Path, limits: UnpackLimits) -> 
 def _be_the_child(
     words: int, tree: Path, layers: list[tuple[Layer, BinaryIO]], limits: UnpackLimits
 ) -> None:
-    status = 0
+    status = _REFUSED_STATUS
     try:
         _native.die_with_parent(signal.SIGKILL)
         os.umask(0)
@@ -77,11 +81,10 @@ def _be_the_child(
         budget = _Budget(limits)
         for layer, file in layers:
             _unpack_layer(layer, file, budget)
+        status = 0
     except (Refused, OSError, tarfile.TarError, zlib.error, EOFError, ValueError) as error:
         os.write(words, str(error).encode("utf-8", "replace")[:4000])
-        status = _REFUSED_STATUS
     finally:
-        sys.stdout.flush()
         os._exit(status)
 
 
@@ -90,6 +93,7 @@ class _Budget:
         self._limits = limits
         self._bytes = 0
         self._entries = 0
+        self.stream_bytes = limits.total_bytes + limits.entries * _TAR_OVERHEAD_BYTES
 
     def spend(self, size: int) -> None:
         self._bytes += size
@@ -103,91 +107,89 @@ class _Budget:
 class _Hashed(io.RawIOBase):
     """Passes a stream on and hashes it: the plain tar must match the diff_id."""
 
-    def __init__(self, inner: BinaryIO, ceiling: int) -> None:
+    def __init__(self, inner: BinaryIO | gzip.GzipFile, ceiling_bytes: int) -> None:
         self._inner = inner
-        self._left = ceiling
+        self._left = ceiling_bytes
         self.sha256 = hashlib.sha256()
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
-        chunk = self._inner.read(len(buffer))
+    def readinto(self, buffer: Buffer) -> int:
+        view = memoryview(buffer)
+        chunk = self._inner.read(len(view))
         self._left -= len(chunk)
         if self._left < 0:
             raise Refused("a layer unpacks to more than allowed")
         self.sha256.update(chunk)
-        buffer[: len(chunk)] = chunk
+        view[: len(chunk)] = chunk
         return len(chunk)
 
 
 def _unpack_layer(layer: Layer, file: BinaryIO, budget: _Budget) -> None:
     plain = gzip.GzipFile(fileobj=file) if layer.compression == "gzip" else file
-    hashed = _Hashed(plain, budget._limits.total_bytes * 2)
-    buffered = io.BufferedReader(hashed, 1024 * 1024)
-    seen: set[str] = set()
-    directories: list[tuple[str, tarfile.TarInfo]] = []
+    hashed = _Hashed(plain, budget.stream_bytes)
+    buffered = io.BufferedReader(hashed, _CHUNK_BYTES)
+    seen: set[Path] = set()
+    directories: list[tuple[Path, tarfile.TarInfo]] = []
     with tarfile.open(fileobj=buffered, mode="r|") as archive:
         for entry in archive:
             path = _clean(entry.name)
             budget.spend(entry.size if entry.isreg() else 0)
-            if os.path.basename(path).startswith(_WHITEOUT):
+            if path.name.startswith(_WHITEOUT):
                 _white_out(path, seen)
                 continue
             _make(archive, entry, path)
             seen.add(path)
             if entry.isdir():
                 directories.append((path, entry))
-    while buffered.read(1024 * 1024):
+    while buffered.read(_CHUNK_BYTES):
         pass  # What follows the archive's end belongs to the digest too.
     if f"sha256:{hashed.sha256.hexdigest()}" != layer.diff_id:
         raise Refused(f"the layer {layer.digest} does not match its diff_id")
     for path, entry in reversed(directories):
-        _set_times(path, entry)
+        if path.is_dir() and not path.is_symlink():
+            _set_times(path, entry)
 
 
-def _clean(name: str) -> str:
+def _clean(name: str) -> Path:
     """The name as a path below the root. Raises: Refused for anything that tries to leave it."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if ".." in parts:
         raise Refused("a name leads upwards")
-    if len(parts) > _MAX_DEPTH or any(
-        len(part.encode("utf-8", "surrogateescape")) > _MAX_NAME_BYTES for part in parts
-    ):
+    if len(parts) > _MAX_DEPTH or any(len(os.fsencode(part)) > _MAX_NAME_BYTES for part in parts):
         raise Refused("a name is too long or too deep")
-    return "/" + "/".join(parts)
+    return Path("/", *parts)
 
 
-def _white_out(path: str, seen: set[str]) -> None:
-    directory, name = os.path.split(path)
-    if name == _OPAQUE:
-        if Path(directory).is_dir():
-            for child in os.listdir(directory):
-                inside = os.path.join(directory, child)
-                if inside not in seen:
-                    _remove(inside)
-        return
-    _remove(os.path.join(directory, name.removeprefix(_WHITEOUT)))
+def _white_out(path: Path, seen: set[Path]) -> None:
+    """Removes what lower layers left, never what this layer brought."""
+    if path.name != _OPAQUE:
+        _remove(path.with_name(path.name.removeprefix(_WHITEOUT)))
+    elif path.parent.is_dir():
+        for child in list(path.parent.iterdir()):
+            if child not in seen:
+                _remove(child)
 
 
-def _remove(path: str) -> None:
-    if Path(path).is_dir() and not Path(path).is_symlink():
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
-    elif os.path.lexists(path):
-        Path(path).unlink()
+    else:
+        path.unlink(missing_ok=True)
 
 
-def _make(archive: tarfile.TarFile, entry: tarfile.TarInfo, path: str) -> None:
+def _make(archive: tarfile.TarFile, entry: tarfile.TarInfo, path: Path) -> None:
     if entry.uid > _MAX_ID or entry.gid > _MAX_ID:
         raise Refused("an owner lies outside 0 to 65535")
     _refuse_forged_attributes(entry)
-    Path(os.path.dirname(path)).mkdir(exist_ok=True, parents=True)
+    path.parent.mkdir(exist_ok=True, parents=True)
     if entry.isdir():
-        if Path(path).is_symlink() or not Path(path).is_dir():
+        if path.is_symlink() or not path.is_dir():
             _remove(path)
-            Path(path).mkdir()
+            path.mkdir()
     else:
-        if path == "/":
+        if path == _ROOT:
             raise Refused("the root is not a directory")
         _remove(path)
         _make_leaf(archive, entry, path)
@@ -195,24 +197,24 @@ def _make(archive: tarfile.TarFile, entry: tarfile.TarInfo, path: str) -> None:
         return
     os.chown(path, entry.uid, entry.gid, follow_symlinks=False)
     if not entry.issym():
-        Path(path).chmod(stat.S_IMODE(entry.mode))
-        _set_times(path, entry)
+        path.chmod(stat.S_IMODE(entry.mode))
+    _set_times(path, entry)
 
 
-def _make_leaf(archive: tarfile.TarFile, entry: tarfile.TarInfo, path: str) -> None:
+def _make_leaf(archive: tarfile.TarFile, entry: tarfile.TarInfo, path: Path) -> None:
     if entry.isreg():
         source = archive.extractfile(entry)
         if source is None:
             raise Refused("a file has no content")
-        with Path(path).open("xb") as target:
-            shutil.copyfileobj(source, target, 1024 * 1024)
+        with path.open("xb") as target:
+            shutil.copyfileobj(source, target, _CHUNK_BYTES)
     elif entry.issym():
-        Path(path).symlink_to(entry.linkname)
+        path.symlink_to(entry.linkname)
     elif entry.islnk():
-        target_path = _clean(entry.linkname)
-        if Path(target_path).is_symlink() or not Path(target_path).is_file():
+        original = _clean(entry.linkname)
+        if original.is_symlink() or not original.is_file():
             raise Refused("a hard link leads to nothing or to a symbolic link")
-        os.link(target_path, path, follow_symlinks=False)
+        os.link(original, path, follow_symlinks=False)
     elif entry.isfifo():
         os.mkfifo(path)
     else:
@@ -225,5 +227,5 @@ def _refuse_forged_attributes(entry: tarfile.TarInfo) -> None:
         raise Refused("a file brings trusted attributes")
 
 
-def _set_times(path: str, entry: tarfile.TarInfo) -> None:
+def _set_times(path: Path, entry: tarfile.TarInfo) -> None:
     os.utime(path, (entry.mtime, entry.mtime), follow_symlinks=False)

@@ -37,6 +37,7 @@ _NODES = {
     "urandom": (1, 9),
     "tty": (5, 0),
 }
+_AT_FDCWD = -100
 _DEV_FLAGS = _native.MOUNT_ATTR_NOSUID | _native.MOUNT_ATTR_NOEXEC
 _ROOM_FLAGS = _native.MOUNT_ATTR_NOSUID | _native.MOUNT_ATTR_NODEV
 _OUTPUT_FLAGS = _ROOM_FLAGS | _native.MOUNT_ATTR_NOEXEC
@@ -87,7 +88,14 @@ def confine(*, run_directory: Path, init: Path, files: Path, outputs: Path) -> R
 
 
 def _cover_devices() -> None:
+    """Nodes of its own; /dev/shm stays the node's, because a run directory may lie there."""
+    shared = Path("/dev/shm")  # noqa: S108 (the mount, not a file in it)
+    kept = _native.open_tree_clone(_AT_FDCWD, str(shared)) if shared.is_mount() else None
     _mount_tmpfs(Path("/dev"), mode="755", flags=_DEV_FLAGS)
+    if kept is not None:
+        shared.mkdir()
+        _native.move_mount(kept, str(shared))
+        os.close(kept)
     for name, (major, minor) in _NODES.items():
         node = Path("/dev") / name
         os.mknod(node, stat.S_IFCHR, os.makedev(major, minor))

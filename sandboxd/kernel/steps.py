@@ -84,11 +84,15 @@ def explained(what: str) -> Iterator[None]:
         raise _fault(f"{what}: {error.strerror}", error, ()) from error
 
 
+def kernel_words() -> tuple[str, ...]:
+    """Telling lines of the kernel log since the last explained block began."""
+    return _log[0].telling_lines() if _log else ()
+
+
 def _fault(message: str, error: OSError, lines: tuple[str, ...]) -> Fault:
     number = error.errno or 0
     kind = Misconfigured if number in _MISSING_FEATURE else Retryable
-    kernel = lines + (_log[0].telling_lines() if _log else ())
-    return kind(message, remedy=_REMEDIES.get(number, ""), kernel=kernel)
+    return kind(message, remedy=_REMEDIES.get(number, ""), kernel=lines + kernel_words())
 
 
 def wait_until(condition: Callable[[], bool], *, within_s: float, every_s: float = 0.002) -> bool:

@@ -30,7 +30,7 @@ class Outputs:
                 self._remove(next(iter(self._sizes)))
             path = self._directory / operation
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            with Path(descriptor).open("wb") as file:
+            with os.fdopen(descriptor, "wb") as file:
                 file.write(len(stdout).to_bytes(8, "big") + stdout + stderr)
             self._sizes[operation] = size
 

@@ -56,6 +56,7 @@ _MASKED: Final = (
 )
 _READ_ONLY: Final = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys")
 _CPU_PERIOD_US: Final = 100_000
+_SHM: Final = "/dev/shm"  # noqa: S108 (a mount point inside the sandbox)
 _DEV_BYTES: Final = "size=65536k"
 
 
@@ -115,7 +116,7 @@ def _mounts(container: Container) -> list[dict[str, Any]]:
     return [
         _mount("/proc", "proc", "proc", hardened),
         _mount("/dev", "tmpfs", "tmpfs", ["nosuid", "strictatime", "mode=755", _DEV_BYTES]),
-        _mount("/dev/shm", "tmpfs", "shm", [*hardened, "mode=1777", _DEV_BYTES]),
+        _mount(_SHM, "tmpfs", "shm", [*hardened, "mode=1777", _DEV_BYTES]),
         _mount("/dev/mqueue", "mqueue", "mqueue", hardened),
         _mount("/sys", "sysfs", "sysfs", [*hardened, "ro"]),
         _mount(INIT_PATH, "bind", str(container.init), ["bind", "ro", "nosuid", "nodev"]),

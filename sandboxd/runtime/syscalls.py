@@ -53,7 +53,7 @@ rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo setitimer sigaltstack signalfd s
 timer_create timer_delete timer_getoverrun timer_gettime timer_settime timerfd_create
 timerfd_gettime timerfd_settime
 """
-_SCHEDULING_AND_WAITING = """
+_WAITING = """
 epoll_create epoll_create1 epoll_ctl epoll_ctl_old epoll_pwait epoll_pwait2 epoll_wait
 epoll_wait_old eventfd eventfd2 futex futex_wait futex_wake futex_requeue futex_waitv getcpu
 io_cancel io_destroy io_getevents io_pgetevents io_setup io_submit ioprio_get ioprio_set poll ppoll
@@ -69,9 +69,9 @@ shmat shmctl shmdt shmget getrandom
 """
 ALLOWED: Final[tuple[str, ...]] = tuple(
     sorted(
-        " ".join(
-            (_FILES, _MEMORY, _PROCESSES, _SIGNALS_AND_TIME, _SCHEDULING_AND_WAITING, _TALKING)
-        ).split()
+        name
+        for group in (_FILES, _MEMORY, _PROCESSES, _SIGNALS_AND_TIME, _WAITING, _TALKING)
+        for name in group.split()
     )
 )
 REFUSED: Final[tuple[str, ...]] = tuple(

@@ -43,7 +43,8 @@ def run_daemon(config: Config) -> None:
     os.umask(0o077)
     with _locked_state(config.state_dir):
         mode = cgroup_mode()
-        config.run_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
+        config.run_dir.mkdir(parents=True, exist_ok=True)
+        config.run_dir.chmod(0o711)  # Roots of sandboxes pass through it; the rest is 0700.
         outputs_directory = config.run_dir / "outputs"
         room = confine(
             run_directory=config.run_dir,

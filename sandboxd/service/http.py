@@ -54,9 +54,9 @@ class Application:
             status = wire.HTTP_STATUS_OF_ERROR[fault.code]
         except Exception as error:  # noqa: BLE001 (the last line of defence; text may hold content)
             _log.error("internal error: %s at %s", type(error).__name__, _place_of(error))
-            fault = OutcomeUnknown("the daemon failed inside", remedy="see the log of sandboxd")
-            answer = fault.answer()
-            status = wire.HTTP_STATUS_OF_ERROR[fault.code]
+            unknown = OutcomeUnknown("the daemon failed inside", remedy="see the log of sandboxd")
+            answer = unknown.answer()
+            status = wire.HTTP_STATUS_OF_ERROR[unknown.code]
         raw = answer.model_dump_json().encode("utf-8")
         headers = [("Content-Type", "application/json"), ("Content-Length", str(len(raw)))]
         start_response(f"{status} {HTTPStatus(status).phrase}", headers)

@@ -108,7 +108,7 @@ class Operations:
         return self._repeat(recorded, answer)
 
     def _hash(self, request: Request) -> str:
-        text = "\0".join((request.kind, request.sandbox, request.body))
+        text = f"{request.kind}\0{request.sandbox}\0{request.body}"
         return hashlib.blake2b(text.encode("utf-8"), key=self._key, digest_size=32).hexdigest()
 
     def _carry_out(self, request: Request, effect: Callable[[], _Answer]) -> _Answer:
@@ -118,9 +118,9 @@ class Operations:
             self._record_failure(request, fault)
             raise
         except BaseException as error:
-            fault = OutcomeUnknown("the daemon failed inside", remedy="see the log of sandboxd")
-            self._record_failure(request, fault)
-            raise fault from error
+            unknown = OutcomeUnknown("the daemon failed inside", remedy="see the log of sandboxd")
+            self._record_failure(request, unknown)
+            raise unknown from error
         if isinstance(done, ExecOutcome):
             self._outputs.put(request.operation, done.stdout, done.stderr)
         self._journal.finish(

@@ -193,7 +193,7 @@ class Sandbox:
                 raise
 
     def _mount(self) -> None:
-        records, config = self._node.records, self._node.config
+        records = self._node.records
         lower = self._node.images.lower(self.record.image_digest)
         self._lock_file = lock_disk(records.lock(self.instance))
         try:

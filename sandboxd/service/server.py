@@ -21,7 +21,7 @@ _SOCKET_MODE = 0o660
 _SHUTDOWN_WITHIN_S = 3
 
 
-class UnixServer(wsgi.Server):  # type: ignore[misc]
+class UnixServer(wsgi.Server):
     """Serves `application` at `config.socket`."""
 
     max_request_header_size = 32 * 1024
@@ -59,7 +59,12 @@ class UnixServer(wsgi.Server):  # type: ignore[misc]
         self.socket = bound
         return bound
 
-    def error_log(self, msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:
+    def error_log(
+        self,
+        msg: str = "",
+        level: int = logging.INFO,
+        traceback: bool = False,  # noqa: FBT001, FBT002 (as cheroot calls it)
+    ) -> None:
         """Cheroot's messages; tracebacks may hold content and are left out."""
         del traceback
         _log.log(level, "http: %s", msg)

@@ -14,7 +14,7 @@ from pathlib import Path
 from sandboxd import _native
 from sandboxd.faults import Misconfigured, OutcomeUnknown
 from sandboxd.kernel.mountinfo import mounts_below
-from sandboxd.kernel.steps import explained, wait_until
+from sandboxd.kernel.steps import explained, kernel_words, wait_until
 from sandboxd.storage.disk import UPPER, WORK
 
 OPTIONS = (("index", "on"), ("redirect_dir", "on"), ("metacopy", "off"))
@@ -47,10 +47,7 @@ def mount_overlay(layers: Layers, target: Path, *, ids: IdRange, by_descriptor: 
     moment and named by path. Raises: Retryable, Misconfigured (the kernel dropped an option).
     """
     with _idmapped(layers, ids) as mapped, explained("mount the overlay"):
-        if by_descriptor:
-            mount = _by_descriptor(mapped, ids)
-        else:
-            mount = _by_path(mapped, target, ids)
+        mount = _by_descriptor(mapped, ids) if by_descriptor else _by_path(mapped, target, ids)
         try:
             _native.move_mount(mount, str(target))
         finally:
@@ -129,7 +126,8 @@ def verify_overlay(target: Path) -> None:
     if missing or wrong:
         raise Misconfigured(
             f"the kernel mounted the overlay without {sorted(missing)} and with {sorted(wrong)}",
-            remedy="see the kernel's overlayfs lines and run sandboxd doctor",
+            remedy="run sandboxd doctor",
+            kernel=kernel_words(),
         )
 
 

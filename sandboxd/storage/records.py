@@ -101,7 +101,7 @@ def write_durably(path: Path, text: str) -> None:
     """Replaces a small file: temporary, fsync, rename, fsync of the directory."""
     fresh = path.with_name(path.name + ".new")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with Path(descriptor).open("w", encoding="utf-8") as file:
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(descriptor)

@@ -37,11 +37,7 @@ PARTS = (
     ),
     SystemPart(package="squashfs-tools", without="no sandbox image can be prepared"),
     SystemPart(package="busybox-static", without="the small image of the demo cannot be built"),
-    SystemPart(package="skopeo", without="sandbox images cannot be fetched from a registry"),
-    SystemPart(package="iproute2", without="network namespaces of sandboxes cannot be inspected"),
-    SystemPart(package="nftables", without="the network of sandboxes cannot be restricted"),
     SystemPart(package="runc", without="the second runtime is not tested", tests_only=True),
-    SystemPart(package="docker-registry", without="fetching images is not tested", tests_only=True),
     SystemPart(package="chromium", without="tests of the chat page are skipped", tests_only=True),
 )
 

@@ -152,7 +152,7 @@ class HttpModelClient:
                 if reader.take(event) and not is_finished:
                     lifeline.limit(Cut.between_tokens, self._settings.between_tokens_s)
                 if reader.is_over:
-                    return
+                    break
                 if reader.draft.finish is not None and not is_finished:
                     is_finished = True
                     lifeline.limit(Cut.between_tokens, _AFTER_FINISH_S)

@@ -1,0 +1,237 @@
+"""The composition root: every actor made, wired and started in order (DESIGN §3).
+
+Start order: ledger, serializers, outbox, session, coordinator, protection, reconciler, NapCat last,
+so that nothing comes in before everything stands. Stop order is the reverse.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from actors.base import Alarm, Ref, Wires, tell_safely
+from actors.coordinator import TaskCoordinator
+from actors.ledger import ApprovalLedger
+from actors.messages import ApprovalUndeliverable, Look, OutboxRung, Send
+from actors.napcat import NapCatConnection, Peers
+from actors.outbox import Outbox, OutboxPorts
+from actors.position import StoredPosition
+from actors.protection import Protection
+from actors.reconciler import Reconciler
+from actors.serializer import SandboxSerializer, SerializerRunner
+from actors.session import AgentSession
+from perlica.app import parts
+from perlica.app.config import Config
+from perlica.app.secrets import Secrets
+from perlica.app.supervision import Supervisor
+from perlica.clients.model.settings import open_client
+from perlica.clients.napcat import InboundQueue
+from perlica.domain.ids import GroupId, TaskId, TicketId, UserId
+from perlica.domain.policy import Policy
+from perlica.domain.ports import SandboxRunner
+from perlica.domain.sandbox import MAX_SANDBOXES
+from perlica.gateway.gateway import Gateway
+from perlica.gateway.history import GroupRecentContext, GroupSearchHistory
+from perlica.gateway.sandbox_actions import SandboxExec, SandboxRead, SandboxWrite
+from perlica.gateway.sandbox_manage import SandboxManage
+from perlica.gateway.tickets import TicketDesk
+from perlica.gateway.tool import Registry, Tool
+from perlica.sandboxes.contract import SandboxBackend
+from perlica.session.loop import AgentLoop
+from perlica.session.native import NativeRuntime
+from perlica.session.opening import Opening
+from perlica.session.prompt import InitialContext, build_system
+from perlica.session.transcript import Transcript
+from perlica.session.wrapper import WrapSettings
+from perlica.stores.database import Database
+from perlica.stores.retention import Retention
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class Assembly:
+    """Everything that one running service is made of."""
+
+    config: Config
+    secrets: Secrets
+    policy: Policy
+    backend: SandboxBackend | None
+    database_path: Path
+    alarm: Alarm
+    supervisor: Supervisor
+    wires: Wires
+
+    def start(self) -> None:
+        """Start all actors in order. Raises: NotStarted with the actor's name."""
+        self.wires.ledger = self.supervisor.start("ledger", self._ledger, ticks=True)
+        serializers = self._start_serializers()
+        self.wires.outbox = self.supervisor.start("outbox", self._outbox, ticks=True)
+        self.wires.session = self.supervisor.start("session", lambda: self._session(serializers))
+        self.wires.coordinator = self.supervisor.start(
+            "coordinator", self._coordinator, ticks=True, drains=True
+        )
+        inbound = InboundQueue(most_frames=self.config.napcat.inbound_frames)
+        self.wires.protection = self.supervisor.start(
+            "protection", lambda: self._protection(inbound), ticks=True
+        )
+        self.wires.reconciler = self.supervisor.start(
+            "reconciler", lambda: self._reconciler(serializers), ticks=True
+        )
+        self.wires.connection = self.supervisor.start(
+            "napcat", lambda: self._connection(inbound), ticks=True, drains=True
+        )
+
+    # --- one function for each actor --------------------------------------------------------
+
+    def _ledger(self) -> Ref:
+        return ApprovalLedger.start(
+            database_path=self.database_path,
+            owners=self.config.owners,
+            language=self.config.service.language,
+            wires=self.wires,
+            alarm=self.alarm,
+        )
+
+    def _start_serializers(self) -> Mapping[int, Ref]:
+        backend = self.backend
+        if backend is None:
+            return {}
+        return {
+            slot: self.supervisor.start(
+                f"serializer-{slot}", partial(self._serializer, slot, backend)
+            )
+            for slot in range(1, MAX_SANDBOXES + 1)
+        }
+
+    def _serializer(self, slot: int, backend: SandboxBackend) -> Ref:
+        return SandboxSerializer.start(
+            slot=slot, database_path=self.database_path, backend=backend, alarm=self.alarm
+        )
+
+    def _outbox(self) -> Ref:
+        return Outbox.start(
+            settings=parts.outbox_settings(self.config),
+            database_path=self.database_path,
+            group_id=GroupId(self.config.napcat.group_id),
+            self_id=UserId(self.config.napcat.self_id),
+            ports=OutboxPorts(
+                tell_connection=self._tell_connection,
+                undeliverable=self._hear_undeliverable,
+                alert=lambda code, ids: _log.warning(code, extra=dict(ids)),
+            ),
+            alarm=self.alarm,
+        )
+
+    def _tell_connection(self, message: Send | Look) -> bool:
+        return tell_safely(self.wires.connection, message)
+
+    def _hear_undeliverable(
+        self, task: TaskId | None, ticket: TicketId | None, _reason: str
+    ) -> None:
+        if ticket is not None:
+            tell_safely(self.wires.coordinator, ApprovalUndeliverable(ticket=ticket, task=task))
+
+    def _session(self, serializers: Mapping[int, Ref]) -> Ref:
+        return AgentSession.start(
+            database_path=self.database_path,
+            make_loop=lambda database: self._loop(database, serializers),
+            wires=self.wires,
+            alarm=self.alarm,
+        )
+
+    def _coordinator(self) -> Ref:
+        return TaskCoordinator.start(
+            database_path=self.database_path,
+            desk=parts.command_desk(self.config, lambda: self.wires.connection_fault),
+            wall_time_ms=int(self.config.task.wall_time_s * 1000),
+            wires=self.wires,
+            alarm=self.alarm,
+        )
+
+    def _protection(self, inbound: InboundQueue) -> Ref:
+        return Protection.start(
+            database_path=self.database_path,
+            inbound=inbound,
+            settings=parts.intake_settings(self.config, self.policy.version),
+            wires=self.wires,
+            alarm=self.alarm,
+        )
+
+    def _reconciler(self, serializers: Mapping[int, Ref]) -> Ref:
+        ages = parts.retention_ages(self.config)
+        return Reconciler.start(
+            database_path=self.database_path,
+            make_runner=lambda database: self._runner(database, serializers),
+            make_retention=lambda database: Retention(database, ages),
+            language=self.config.service.language,
+            wires=self.wires,
+            alarm=self.alarm,
+        )
+
+    def _connection(self, inbound: InboundQueue) -> Ref:
+        protection, outbox = self.wires.protection, self.wires.outbox
+        if protection is None or outbox is None:
+            raise RuntimeError("protection and outbox start before the connection")
+        return NapCatConnection.start(
+            settings=parts.napcat_settings(self.config, self.secrets),
+            queue=inbound,
+            position=StoredPosition(self.database_path),
+            peers=Peers(protection=protection, outbox=outbox, reconciler=self.wires.reconciler),
+            alarm=self.alarm,
+        )
+
+    # --- what the session's thread works with -----------------------------------------------
+
+    def _runner(self, database: Database, serializers: Mapping[int, Ref]) -> SandboxRunner:
+        return SerializerRunner(
+            serializers=serializers, backend=self.backend, database=lambda: database
+        )
+
+    def _loop(self, database: Database, serializers: Mapping[int, Ref]) -> AgentLoop:
+        config = self.config
+        language = config.service.language
+        zone = parts.zone(config)
+        context = InitialContext(version=config.context.version, text=config.context.text)
+        return AgentLoop(
+            database=database,
+            gateway=self._gateway(database, self._runner(database, serializers)),
+            runtime=NativeRuntime(open_client(parts.model_settings(config, self.secrets))),
+            opening=Opening(
+                database=database,
+                system=build_system(context, language=language),
+                context_version=config.context.version,
+                limits=parts.window_limits(config),
+                zone=zone,
+            ),
+            budgets=parts.budgets(config),
+            language=language,
+            new_transcript=lambda: Transcript(WrapSettings(zone=zone)),
+        )
+
+    def _gateway(self, database: Database, runner: SandboxRunner) -> Gateway:
+        config = self.config
+        return Gateway(
+            database=database,
+            registry=Registry(self._tools()),
+            policy=self.policy,
+            settings=parts.tool_settings(config, self.policy.version),
+            desk=TicketDesk(
+                database=database,
+                owners=config.owners,
+                language=config.service.language,
+                lifetime_ms=int(config.approval.lifetime_s * 1000),
+            ),
+            runner=runner,
+            ring_outbox=self._ring_outbox,
+        )
+
+    def _ring_outbox(self) -> None:
+        tell_safely(self.wires.outbox, OutboxRung())
+
+    def _tools(self) -> tuple[Tool, ...]:
+        history: tuple[Tool, ...] = (GroupRecentContext(), GroupSearchHistory())
+        if self.backend is None:
+            return history
+        return (SandboxExec(), SandboxRead(), SandboxWrite(), SandboxManage(), *history)

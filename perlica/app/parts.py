@@ -1,0 +1,188 @@
+"""The configuration translated into the settings of each part; nothing is opened here."""
+
+from collections.abc import Callable
+from zoneinfo import ZoneInfo
+
+from actors.commanding import CommandDesk
+from actors.doubt import DoubtSettings
+from actors.intake import IntakeSettings
+from actors.outbox import OutboxSettings
+from perlica.app.config import Config
+from perlica.app.config.sections import SandboxSection
+from perlica.app.secrets import Secrets
+from perlica.clients.model.settings import Api, Dialect, MaxTokensField, ModelSettings
+from perlica.clients.napcat import CatchUpSettings, NapCatSettings
+from perlica.commands.facts import CapabilityOff
+from perlica.domain.ids import GroupId, UserId
+from perlica.domain.sandbox import SandboxImage, SandboxLimits
+from perlica.gateway.tool import ToolSettings
+from perlica.session.budgets import Budgets
+from perlica.session.window import WindowLimits
+from perlica.stores.retention import RetentionAges
+
+_DAY_MS = 86_400_000
+_MINUTE_MS = 60_000
+
+
+def napcat_settings(config: Config, secrets: Secrets) -> NapCatSettings:
+    """How to reach NapCat."""
+    section = config.napcat
+    reverse = section.listen is not None
+    return NapCatSettings(
+        url=f"ws://{section.listen}" if reverse else section.url or "",
+        reverse=reverse,
+        token=secrets.napcat_token.reveal(),
+        group_id=GroupId(section.group_id),
+        self_id=UserId(section.self_id),
+        connect_within_s=section.connect_within_s,
+        call_within_s=section.call_within_s,
+        ping_every_s=section.ping_every_s,
+        dead_after_s=section.silence_within_s,
+        backoff_cap_s=section.reconnect_at_most_s,
+        frame_limit_bytes=section.max_frame_bytes,
+        queue_frames=section.inbound_frames,
+        catch_up=CatchUpSettings(page_messages=section.catch_up_messages),
+    )
+
+
+def model_settings(config: Config, secrets: Secrets) -> ModelSettings:
+    """How to reach the model."""
+    section = config.model
+    key = secrets.model_key
+    return ModelSettings(
+        base_url=section.base_url,
+        model=section.name,
+        api=Api(section.api),
+        key=key.reveal if key is not None else None,
+        dialect=Dialect(section.dialect),
+        max_tokens_field=MaxTokensField(section.max_tokens_field),
+        max_output_tokens=section.max_output_tokens,
+        allows_plain_http=True,  # the configuration allows it inside the network only
+        connect_s=section.connect_within_s,
+        first_token_s=section.first_token_within_s,
+        attempt_s=section.call_within_s,
+        total_s=section.total_within_s,
+        max_attempts=section.max_tries,
+    )
+
+
+def outbox_settings(config: Config) -> OutboxSettings:
+    """How to send."""
+    section = config.outbox
+    return OutboxSettings(
+        pace_s=section.pace_s,
+        per_minute=section.per_minute,
+        busy_every_s=section.busy_every_s,
+        max_attempts=section.max_attempts,
+        napcat_within_s=section.napcat_within_s,
+        answer_within_s=section.answer_within_s,
+        muted_for_s=section.muted_for_s,
+        doubt=DoubtSettings(
+            self_message_within_s=section.self_message_within_s,
+            history_messages=section.history_messages,
+        ),
+    )
+
+
+def intake_settings(config: Config, policy_version: str) -> IntakeSettings:
+    """Whom to listen to."""
+    return IntakeSettings(
+        group_id=GroupId(config.napcat.group_id),
+        self_id=UserId(config.napcat.self_id),
+        owners=config.owners,
+        members=config.listed,
+        language=config.service.language,
+        trigger_code_points=config.task.window_code_points,
+        fresh_within_ms=int(config.napcat.mention_age_s * 1000),
+        busy_every_ms=max(1, int(config.outbox.busy_every_s * 1000)),
+        policy_version=policy_version,
+        context_version=config.context.version,
+    )
+
+
+def command_desk(config: Config, connection_fault: Callable[[], str]) -> CommandDesk:
+    """Who may command, and what `.status` says of capabilities."""
+    language = config.service.language
+    return CommandDesk(
+        owners=config.owners,
+        members=config.listed,
+        language=language,
+        capabilities_off=tuple(
+            CapabilityOff(name=c.label.say(language), reason=c.reason.say(language))
+            for c in config.capabilities()
+            if not c.on
+        ),
+        connection_fault=connection_fault,
+    )
+
+
+def budgets(config: Config) -> Budgets:
+    """What a task may use."""
+    section = config.task
+    return Budgets(
+        model_calls=section.max_model_calls,
+        tool_calls=section.max_tool_calls,
+        tokens=section.max_tokens,
+        equal_calls_in_a_row=section.max_equal_calls,
+    )
+
+
+def window_limits(config: Config) -> WindowLimits:
+    """The three limits of the window."""
+    section = config.task
+    return WindowLimits(
+        age_ms=section.window_minutes * _MINUTE_MS,
+        messages=section.window_messages,
+        code_points=section.window_code_points,
+    )
+
+
+def zone(config: Config) -> ZoneInfo:
+    """The time zone of shown times."""
+    return ZoneInfo(config.service.time_zone)
+
+
+def tool_settings(config: Config, policy_version: str) -> ToolSettings:
+    """The limits that tools keep."""
+    sandbox = config.sandbox
+    limits = sandbox.limits if sandbox else None
+    return ToolSettings(
+        node=sandbox.node if sandbox else "",
+        sandbox_limits=SandboxLimits(
+            memory_bytes=limits.memory_bytes if limits else 0,
+            pids=limits.pids if limits else 0,
+            cpu_millis=limits.cpu_millis if limits else 0,
+            disk_bytes=limits.disk_bytes if limits else 0,
+            nofile=limits.nofile if limits else 0,
+        ),
+        exec_within_s=int(sandbox.exec_within_s) if sandbox else 0,
+        output_limit_bytes=sandbox.output_limit_bytes if sandbox else 0,
+        read_limit_bytes=sandbox.file_limit_bytes if sandbox else 0,
+        history_messages=config.task.window_messages,
+        history_code_points=config.task.window_code_points,
+        history_days=config.retention.messages_days,
+        policy_version=policy_version,
+    )
+
+
+def image_of(section: SandboxSection) -> SandboxImage:
+    """The configured global image."""
+    image = section.image
+    return SandboxImage(
+        reference=image.reference,
+        digest=image.digest,
+        introduction=image.introduction,
+        revision=image.revision,
+    )
+
+
+def retention_ages(config: Config) -> RetentionAges:
+    """How long records are kept."""
+    section = config.retention
+    return RetentionAges(
+        message_ms=section.messages_days * _DAY_MS,
+        session_ms=section.sessions_days * _DAY_MS,
+        tool_output_ms=section.outputs_days * _DAY_MS,
+        audit_ms=section.audit_days * _DAY_MS,
+        ticket_ms=section.tickets_days * _DAY_MS,
+    )

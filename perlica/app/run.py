@@ -1,0 +1,128 @@
+"""Running the service: one process, one instance, from configuration to exit code.
+
+Called by `perlica run`; what is started here is stopped here.
+"""
+
+import fcntl
+import logging
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from actors.base import Alarm, Wires
+from perlica import __version__
+from perlica.app import parts
+from perlica.app.assembly import Assembly
+from perlica.app.config import Config
+from perlica.app.secrets import read_secrets
+from perlica.app.supervision import EXIT_NOT_STARTED, NotStarted, Supervisor, stopping
+from perlica.clients.sandboxd import SandboxdClient, SandboxdSettings
+from perlica.domain.errors import Misconfigured
+from perlica.gateway.policy_file import read_policy
+from perlica.sandboxes.contract import SandboxBackend
+from perlica.sandboxes.image import adopt_image
+from perlica.stores.database import Database
+from perlica.stores.migrations import check_target, migrate
+from perlica.stores.service import ServiceStore
+
+_log = logging.getLogger(__name__)
+
+DATABASE_NAME = "perlica.db"
+_LOCK_NAME = "perlica.lock"
+
+
+def run_service(config: Config, *, alarm: Alarm | None = None) -> int:
+    """Run until SIGTERM or SIGINT (0), or until an actor dies (non-zero).
+
+    Raises: Misconfigured when a core part cannot be used; nothing was started then.
+    """
+    secrets = read_secrets(config)
+    policy = read_policy(config.policy.file)
+    state_dir = config.service.state_dir
+    state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    alarm = alarm or Alarm()
+    with _only_instance(state_dir / _LOCK_NAME):
+        database_path = state_dir / DATABASE_NAME
+        version = migrate(database_path)
+        _log.info(
+            "starting",
+            extra={
+                "version": __version__,
+                "schema": version,
+                "config": config.short_digest,
+                "policy": policy.version,
+            },
+        )
+        supervisor = Supervisor(alarm=alarm, stop_within_s=config.service.stop_within_s)
+        assembly = Assembly(
+            config=config,
+            secrets=secrets,
+            policy=policy,
+            backend=_prepare_database(config, database_path),
+            database_path=database_path,
+            alarm=alarm,
+            supervisor=supervisor,
+            wires=Wires(),
+        )
+        return _run(assembly, supervisor)
+
+
+def _run(assembly: Assembly, supervisor: Supervisor) -> int:
+    stop_asked = _hear_signals()
+    with stopping(supervisor):
+        try:
+            assembly.start()
+        except NotStarted as error:
+            _log.critical("an actor did not start", exc_info=error, extra={"actor": str(error)})
+            return EXIT_NOT_STARTED
+        _log.info("started")
+        code = supervisor.watch(stop_asked)
+    _log.info("stopped", extra={"code": code})
+    return code
+
+
+def _prepare_database(config: Config, path: Path) -> SandboxBackend | None:
+    """Bind the database to its group, take the image over; the backend if sandboxes are on."""
+    with Database.open(path) as database:
+        check_target(database, config.napcat.group_id, config.napcat.self_id)
+        section = config.sandbox
+        is_on = all(capability.on for capability in config.capabilities())
+        if section is None or not is_on:
+            return None
+        adopt_image(database, parts.image_of(section))
+        epoch = ServiceStore(database).epoch()
+    return SandboxdClient(SandboxdSettings(socket_path=section.socket, epoch=epoch))
+
+
+@contextmanager
+def _only_instance(path: Path) -> Iterator[None]:
+    """Hold the lock of the state directory. Raises: Misconfigured when another process has it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise Misconfigured(
+                "already_running",
+                f"another perlica runs with {path.parent}",
+                remedy="stop it first, or give this one a service.state_dir of its own",
+            ) from error
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _hear_signals() -> threading.Event:
+    """SIGTERM and SIGINT ask for a stop; a second one is not louder."""
+    asked = threading.Event()
+
+    def ask(_number: int, _frame: object) -> None:
+        asked.set()
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, ask)
+        signal.signal(signal.SIGINT, ask)
+    return asked

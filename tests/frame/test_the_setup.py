@@ -1,0 +1,96 @@
+"""Set-up does what is due and no more, and says plainly what it cannot do."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.frame.checkout import ROOT, copy_tree
+from tools.setup import system
+from tools.setup.__main__ import Course
+from tools.setup.terminal import StepFailed, run_logged
+
+SCRIPT = """
+from tools.setup import system
+part = system.SystemPart(package="no-such-package", without="nothing works")
+print(system.install((part,)) == (part,), system.explain_absence())
+"""
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_step_that_is_done_is_not_done_again() -> None:
+    course = Course()
+
+    course.take("the work", done=True, work=lambda: pytest.fail("done again"))
+
+    assert not course.did_work
+
+
+def test_the_record_keeps_the_time_of_the_run_that_did_the_work() -> None:
+    first = Course()
+    first.take("the work", done=False, work=lambda: None)
+    first.seconds["the work"] = 12.0
+    first.write_record(12.5)
+
+    second = Course()
+    second.take("the work", done=True, work=lambda: None)
+    second.write_record(0.08)
+
+    record = json.loads(Path("build/setup.json").read_text(encoding="utf-8"))
+    assert (record["seconds"], record["again_seconds"]) == (12.0, 0.08)
+
+
+def test_a_failing_command_shows_the_end_of_what_it_said() -> None:
+    command = [sys.executable, "-c", "print('the reason'); raise SystemExit(3)"]
+
+    with pytest.raises(StepFailed, match=r"exited with 3\n.*the reason"):
+        run_logged(command)
+
+
+def test_a_command_that_does_not_exist_is_named() -> None:
+    with pytest.raises(StepFailed, match="cannot start no-such-program"):
+        run_logged(["no-such-program"])
+
+
+def test_without_apt_it_installs_nothing_and_says_so(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        cwd=ROOT,
+        env={**os.environ, "PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout.startswith("True no apt-get on this system")
+
+
+@pytest.mark.root
+def test_without_root_and_sudo_it_says_what_will_not_work(tmp_path: Path) -> None:
+    """Needs root only to become somebody without it."""
+    tree = copy_tree(tmp_path / "tree")
+    for folder in (tmp_path.parent.parent, tmp_path.parent, tmp_path, tree):
+        folder.chmod(0o755)
+    command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"]
+
+    done = subprocess.run(
+        [*command, sys.executable, "-c", SCRIPT],
+        cwd=tree,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert "True not root and no usable sudo" in done.stdout, done.stderr
+
+
+def test_each_system_package_says_what_is_lost_without_it() -> None:
+    assert [part for part in system.PARTS if not part.without] == []
