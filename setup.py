@@ -57,7 +57,7 @@ setup(
     packages=[*find_packages(include=["perlica*", "actors*", "sandboxd*"]), "perlica._sql"],
     package_dir={"perlica._sql": "sql"},
     package_data={
-        "": ["*.toml", "*.json", "*.html", "*.css", "*.js", "*.svg"],
+        "perlica": [f"**/*.{kind}" for kind in ("toml", "json", "html", "css", "js", "svg")],
         "perlica._sql": ["*.sql"],
     },
     ext_modules=[NATIVE, INSIDE],

@@ -5,8 +5,7 @@ hears how each send ended. No handler waits for NapCat: answers come in the link
 """
 
 import logging
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Final
 
 from actors.base import Alarm, PerlicaActor, Ref, tell_safely
@@ -23,7 +22,6 @@ from actors.messages import (
 from perlica.clients.napcat import (
     Answer,
     DialTransport,
-    Gap,
     InboundQueue,
     IntakePosition,
     ListenTransport,
@@ -33,15 +31,9 @@ from perlica.clients.napcat import (
 )
 from perlica.clients.onebot import build_call, new_echo
 from perlica.domain.errors import Refused
-from perlica.protection import Channel, protect
-from perlica.stores.audit import AuditStore
-from perlica.stores.database import Database
-from perlica.stores.messages import MessageStore
-from perlica.stores.service import ServiceStore
 
 _log = logging.getLogger(__name__)
 
-_HELD_KEY: Final = "intake_held_seq"
 _STOP_WITHIN_S: Final = 1.8
 """The whole stop of this actor ends within two seconds."""
 
@@ -156,38 +148,3 @@ def make_transport(settings: NapCatSettings) -> Transport:
     Raises: Misconfigured when the address to listen on cannot be bound.
     """
     return ListenTransport(settings) if settings.reverse else DialTransport(settings)
-
-
-class StoredPosition:
-    """`IntakePosition` in the database; each call opens a connection, as they are rare."""
-
-    def __init__(self, database_path: Path) -> None:
-        """Keep where the database is."""
-        self._path = database_path
-
-    def known_seq(self) -> int | None:
-        """See IntakePosition."""
-        with Database.open(self._path) as database:
-            held = ServiceStore(database).find(_HELD_KEY)
-            return int(held) if held else MessageStore(database).last_seq()
-
-    def hold(self, seq: int) -> None:
-        """See IntakePosition."""
-        self._set(str(seq))
-
-    def release(self) -> None:
-        """See IntakePosition."""
-        self._set("")
-
-    def report_gap(self, gap: Gap) -> None:
-        """Audit the gap."""
-        detail = protect(asdict(gap), Channel.AUDIT)
-        with Database.open(self._path) as database, database.transaction():
-            AuditStore(database).add_event("intake.gap", actor="napcat", detail=detail)
-
-    def _set(self, value: str) -> None:
-        with Database.open(self._path) as database:
-            store = ServiceStore(database)
-            if (store.find(_HELD_KEY) or "") != value:
-                with database.transaction():
-                    store.set(_HELD_KEY, value)

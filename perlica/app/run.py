@@ -17,6 +17,8 @@ from perlica import __version__
 from perlica.app import parts
 from perlica.app.assembly import Assembly
 from perlica.app.config import Config
+from perlica.app.layout import database_path
+from perlica.app.logs import start_logging
 from perlica.app.secrets import read_secrets
 from perlica.app.supervision import EXIT_NOT_STARTED, NotStarted, Supervisor, stopping
 from perlica.clients.sandboxd import SandboxdClient, SandboxdSettings
@@ -30,7 +32,6 @@ from perlica.stores.service import ServiceStore
 
 _log = logging.getLogger(__name__)
 
-DATABASE_NAME = "perlica.db"
 _LOCK_NAME = "perlica.lock"
 
 
@@ -40,13 +41,14 @@ def run_service(config: Config, *, alarm: Alarm | None = None) -> int:
     Raises: Misconfigured when a core part cannot be used; nothing was started then.
     """
     secrets = read_secrets(config)
+    start_logging(config.log, secrets=secrets.values())
     policy = read_policy(config.policy.file)
     state_dir = config.service.state_dir
     state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     alarm = alarm or Alarm()
     with _only_instance(state_dir / _LOCK_NAME):
-        database_path = state_dir / DATABASE_NAME
-        version = migrate(database_path)
+        path = database_path(state_dir)
+        version = migrate(path)
         _log.info(
             "starting",
             extra={
@@ -61,8 +63,8 @@ def run_service(config: Config, *, alarm: Alarm | None = None) -> int:
             config=config,
             secrets=secrets,
             policy=policy,
-            backend=_prepare_database(config, database_path),
-            database_path=database_path,
+            backend=_prepare_database(config, path),
+            database_path=path,
             alarm=alarm,
             supervisor=supervisor,
             wires=Wires(),

@@ -86,7 +86,7 @@ def _is_doubtless(value: str, name: KeyName) -> bool:
     if len(value) < _SHORTEST_DICE or values.UUID.match(value):
         return False
     if values.HEXADECIMAL.match(value):
-        return name.is_loud or name.kind != "key"
+        return name.is_loud or name.kind != "key" or not name.is_bare
     return is_dice(value)
 
 

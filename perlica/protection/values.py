@@ -24,7 +24,7 @@ _STAND_IN_WORDS: Final = frozenset(
     for to from with without via by in of at as if when then will must should can may please see read use used
     using reset changed updated rotated rotation policy strength length field prompt hint label form input
     hash hashed salt manager store provider service request response type name id index count limit usage
-    authentication authorization authenticator access refresh session signature api web http https
+    1password keepass keepass2 bitwarden lastpass k8s authentication authorization authenticator access refresh session signature api web http https
     """.split()
 )
 _TEMPLATE: Final = re.compile(

@@ -60,10 +60,11 @@ _FIRST_DENIES_KEY: Final = frozenset(
     event topic memo entity widget item feature metric label tag column field property option param header query
     path file name index lookup composite surrogate host hosts known keyboard hot shortcut arrow function word
     accept websocket next page continuation pagination sync cancellation cancel stop csrfmiddleware mime turkey
-    monkey donkey whiskey jockey hockey partitioning sharding shard bucket s3 etag trace span request correlation
+    file image commit build blob chunk layer content checksum digest monkey donkey whiskey jockey hockey partitioning sharding shard bucket s3 etag trace span request correlation
     document doc record redis_cache variable json dict hash release version signing_cert
     """.split()
 )
+_NEVER_SECRET_KEYS: Final = frozenset({"public", "cache", "s3", "object", "cached"})
 _TOKEN_DENIES: Final = frozenset(
     """
     next page continuation pagination sync cancellation cancel stop prompt completion input output total max min
@@ -100,6 +101,7 @@ _KEY_COMPANIONS: Final = frozenset(
 _MAYBE_WORDS: Final = frozenset(
     "key keys pass pw pin sk ak sig signature seed session sid sessionid sess sessid cookie otp totp mfa nonce_key sign code".split()
 )
+_FUNCTION_WORDS: Final = frozenset("the this that a an your my our new old by with for of to and or no same".split())
 _COMPOUND: Final = re.compile(
     r"(?:.*[^m]|^)(?:password|passwd|passphrase|passwort|pwd|secret|token|apikey|accesskey|secretkey|privatekey"
     r"|authkey|aeskey|signkey|appkey|sessdata|sessid|sessionid)$"
@@ -121,7 +123,8 @@ def understand(key: str) -> KeyName:
     announces, kind = _announced(words)
     if announces is Announces.NOTHING:
         return NOTHING
-    return KeyName(announces, kind, is_loud=loud, is_bare=len(words) == 1)
+    is_bare = len(words) == 1 or words[-2] in _FUNCTION_WORDS
+    return KeyName(announces, kind, is_loud=loud, is_bare=is_bare)
 
 
 def _announced(words: list[str]) -> tuple[Announces, str]:
@@ -166,7 +169,7 @@ def _by_key(words: list[str]) -> tuple[Announces, str]:
     before = words[:-1]
     if before and before[-1] == "public":
         return Announces.NOTHING, ""
-    if _KEY_COMPANIONS.intersection(before) and not {"public", "cache", "s3", "object"}.intersection(before):
+    if _KEY_COMPANIONS.intersection(before) and not _NEVER_SECRET_KEYS.intersection(before):
         return Announces.SECRET, "private_key" if "private" in before else "api_key"
     if _FIRST_DENIES_KEY.intersection(before):
         return Announces.NOTHING, ""

@@ -199,7 +199,7 @@ def _copy(source: Path, target: Path) -> None:
                 while not copying.done:
                     copying.step()
             with translated():
-                writer.execute(_SINGLE_FILE)
+                writer.execute(_SINGLE_FILE).fetchall()
         finally:
             writer.close()
     finally:

@@ -26,7 +26,8 @@ SLOW_TRANSACTION_S: Final = 0.05
 """Write transactions are to stay below this (DESIGN §3)."""
 
 # secure_delete: what is deleted is overwritten. temp_store: sorting spills no text to other files.
-# trusted_schema: a manipulated schema runs no function with effects.
+# trusted_schema: a manipulated schema runs no function with effects. schema_version reads the file,
+# so that one that is no database is known here.
 _SETTINGS: Final = """
 PRAGMA foreign_keys = ON;
 PRAGMA secure_delete = ON;
@@ -34,6 +35,7 @@ PRAGMA trusted_schema = OFF;
 PRAGMA cell_size_check = ON;
 PRAGMA recursive_triggers = ON;
 PRAGMA temp_store = MEMORY;
+PRAGMA schema_version;
 """
 _DURABLE: Final = "PRAGMA synchronous = FULL"
 # In WAL mode without fsync at commit: survives the death of the process, not a loss of power.
@@ -64,8 +66,9 @@ def connect(path: Path, *, flags: int) -> apsw.Connection:
         # A misspelt column in double quotes is an error, not a text.
         connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
         connection.config(apsw.SQLITE_DBCONFIG_DQS_DDL, 0)
+        # Read to the end: some of these give a row, and what stands after it would not run.
+        connection.execute(_SETTINGS).fetchall()
         connection.register_fts5_tokenizer(TOKENIZER_NAME, make_tokenizer)
-        connection.execute(_SETTINGS)
     return connection
 
 

@@ -33,6 +33,7 @@ CREATE TABLE IF NOT EXISTS schema_versions (
     applied_at_ms INTEGER NOT NULL
 ) STRICT
 """
+_HAS_VERSIONS: Final = "SELECT count(*) FROM sqlite_schema WHERE name = 'schema_versions'"
 _APPLIED: Final = "SELECT version, sha256 FROM schema_versions ORDER BY version"
 _RECORD: Final = """
 INSERT INTO schema_versions (version, name, sha256, applied_at_ms)
@@ -142,14 +143,15 @@ def _prepare(connection: apsw.Connection, path: Path) -> None:
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         elif application_id != APPLICATION_ID:
             raise Misconfigured("not_our_database", f"{path} is not a database of Perlica")
-        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA journal_mode = WAL").fetchall()
         connection.execute("PRAGMA synchronous = FULL")
 
 
 def _next_step(connection: apsw.Connection, steps: Sequence[Migration]) -> Migration | None:
     applied: list[tuple[int, str]] = []
-    if connection.table_exists("main", "schema_versions"):
-        with translated():
+    with translated():
+        # Asked by SQL: the library's own look-up does not notice what another program just made.
+        if _value(connection, _HAS_VERSIONS):
             applied = list(connection.execute(_APPLIED))
     if len(applied) > len(steps):
         raise Misconfigured(
@@ -195,7 +197,7 @@ def _apply(connection: apsw.Connection, step: Migration) -> None:
     try:
         with translated():
             connection.execute(_VERSIONS_TABLE)
-            connection.execute(step.sql)
+            connection.execute(step.sql).fetchall()
             connection.execute(_RECORD, record)
     except (apsw.Error, Refused) as error:
         raise Misconfigured(

@@ -153,7 +153,8 @@ class Retention:
         is_through = False
         while not is_through and monotonic_s() < until_s:
             # Every rule in each round: a parent is due only when its children are gone.
-            is_through = all([self._apply(rule, limits, rows) for rule in _RULES])
+            throughs = [self._apply(rule, limits, rows) for rule in _RULES]
+            is_through = all(throughs)
         while self._db.free_pages() > KEPT_FREE_PAGES and monotonic_s() < until_s:
             self._db.release_pages(PAGES_AT_ONCE)
         return Cleaned(rows=rows, more=not is_through or not self._db.truncate_wal())

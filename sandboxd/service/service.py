@@ -305,8 +305,8 @@ def _outcome_of(operation: OperationId, ended: Ended) -> ExecOutcome:
     return ExecOutcome(
         operation=operation,
         ended=ended.ending,
-        exit_code=status if status is not None and status >= 0 else None,
-        signal=-status if status is not None and status < 0 else None,
+        exit_code=status if ended.ending == "exited" else None,
+        signal=-status if status is not None and ended.ending == "signalled" else None,
         stdout_base64=encode_bytes(ended.stdout.kept()),
         stderr_base64=encode_bytes(ended.stderr.kept()),
         stdout_bytes=ended.stdout.total_bytes,

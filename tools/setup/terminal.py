@@ -31,9 +31,9 @@ def run_logged(command: Sequence[str], *, environment: Mapping[str, str] | None 
     """
     LOG.parent.mkdir(parents=True, exist_ok=True)
     with LOG.open("ab") as log:
-        begin = log.tell()
         log.write(f"\n$ {' '.join(command)}\n".encode())
         log.flush()
+        begin = log.tell()
         try:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from perlica.protection.rules import headers, keyed, private_keys, tokens, urls
+from perlica.protection.rules import chinese, commands, headers, keyed, mnemonic, private_keys, structures, tokens, urls
 from perlica.protection.sheet import Sheet
 
 Detector = Callable[[Sheet], None]
@@ -13,7 +13,11 @@ DETECTORS: tuple[Detector, ...] = (
     private_keys.detect,
     urls.detect,
     headers.detect,
+    chinese.detect,
+    commands.detect,
+    structures.detect,
+    mnemonic.detect,
 )
 KINDS: frozenset[str] = (
-    tokens.KINDS | keyed.KINDS | private_keys.KINDS | urls.KINDS | headers.KINDS
+    tokens.KINDS | keyed.KINDS | private_keys.KINDS | urls.KINDS | headers.KINDS | chinese.KINDS | commands.KINDS | structures.KINDS | mnemonic.KINDS
 )

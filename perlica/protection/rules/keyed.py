@@ -10,10 +10,12 @@ from typing import Final
 from perlica.protection.engine import Match, linear
 from perlica.protection.judgement import Setting, is_secret
 from perlica.protection.sheet import Sheet
+from perlica.protection.values import HEXADECIMAL
 from perlica.protection.vocabulary import Announces, KeyName, understand
+from perlica.protection.wording import is_dice
 
 _ENGLISH: Final = (
-    r"(?:(?:api|access|secret|private|app|client|auth|signing|master|storage|account|bot|session|security)[ \t])?"
+    r"(?:[A-Za-z][A-Za-z0-9]{1,20}[ \t])?"
     r"[A-Za-z0-9_.$@\-]{0,80}(?:passw|pass|pwd|psw|secret|token|key|auth|cred|jwt|psk|pat|mnemonic|seed|cookie|sess"
     r"|sid|sign|sig|otp|mfa|mima|kouling|bindpw|rootpw|pin|\bsk|\bak|[_.\-]sk|[_.\-]ak|[_.\-]pw|\bpw|sendkey"
     r"|secretid)[A-Za-z0-9_.\-]{0,40}"
@@ -40,8 +42,9 @@ _QUOTED: Final = linear(
 _OPENER: Final = linear(r"[fFbBrRuU]?[\"'`]|\xe3\x80\x8c|\xe3\x80\x90|\xe3\x80\x8a")
 _BARE: Final = linear(r"[^\s\"'`\x80-\xff]{1,1000}")
 _END_OF_BARE: Final = re.compile(
-    r"""</|<br|\\[nrtu"'\\]|\[CQ:|&amp;|&(?=[\w.\-]{1,40}=)|[,;](?=$|["']|[\w.\- ]{1,40}[=:])|\|\||&&|\}\}?,|//$""",
+    r"""</|<br|\\[nrtu"'\\]|\[CQ:|&amp;|[,;](?=$|["']|[\w.\- ]{1,40}[=:])|\}\}?,|//$""",
 )
+_FORM: Final = re.compile(r"[\w.%\-~+/=]*(?=&[\w.\-\[\]]{1,40}=)")
 _TRAILING: Final = ",;:."
 _NO_START: Final = frozenset(b")}]|&=,;")
 _PAIRS: Final = {")": "(", "]": "[", "}": "{", ">": "<"}
@@ -95,7 +98,8 @@ def _binds_by_space(data: bytes, match: Match, name: KeyName, value: Value) -> b
     if data[match.start()] == 0x2D:  # a dash
         return data[value.start : value.start + 1] != b"-"
     if name.announces < Announces.SECRET:
-        return False
+        text = data[value.start : value.end].decode("latin-1")
+        return is_dice(text) and not HEXADECIMAL.match(text)
     return name.announces is Announces.PASSWORD or value.end - value.start >= 16  # noqa: PLR2004
 
 
@@ -124,6 +128,9 @@ def read_value(data: bytes, at: int) -> Value | None:
 
 def trimmed(text: str) -> str:
     """Return a bare value without what belongs to the text around it."""
+    form = _FORM.match(text)
+    if form and form.end():
+        text = text[: form.end()]
     stop = _END_OF_BARE.search(text)
     if stop:
         text = text[: stop.start()]

@@ -17,6 +17,7 @@ _LABEL: Final = (
 )
 _BEGIN: Final = linear(rf"-{{3,5}} ?BEGIN {_LABEL} ?-{{3,5}}")
 _END: Final = linear(rf"-{{3,5}} ?END {_LABEL} ?-{{3,5}}")
+_LITERAL_BREAKS: Final = re.compile(rb"(?:\\{1,4}[nr])*")
 _LONGEST_KEY: Final = 32 * 1024
 _LONGEST_BODY_LINES: Final = 400
 _SHORTEST_BODY: Final = 24
@@ -72,7 +73,7 @@ def _find_armoured(sheet: Sheet) -> None:
             _find_tail(sheet, ends[taken][0], begins[index - 1][1] if index else 0, ends[taken][1])
         if taken + 1 < len(ends) and ends[taken + 1][0] < limit:
             taken += 1
-            stop = ends[taken][1]
+            stop = _behind_breaks(data, ends[taken][1])
             if _has_body(data[head_end : ends[taken][0]]):
                 _add(sheet, start, stop, "private_key.armour")
             continue
@@ -119,6 +120,12 @@ def _body_end(data: bytes, at: int, limit: int) -> int:
             break
         position = next_line
     return end
+
+
+def _behind_breaks(data: bytes, at: int) -> int:
+    """Return the place behind literal `\\n` that belong to the key, as JSON has them."""
+    breaks = _LITERAL_BREAKS.match(data, at)
+    return breaks.end() if breaks else at
 
 
 def _has_body(body: bytes) -> bool:

@@ -111,7 +111,7 @@ def _read_token(sheet: Sheet, start: int, prefix: bytes) -> None:
 
 def _is_token(data: bytes, row: Token, start: int, end: int) -> bool:
     body = data[start + len(row.prefix) : end]
-    if _FILLER.search(body) or len(set(body)) < 6:  # noqa: PLR2004 - a mask, not a value
+    if _FILLER.search(body) or len(set(body)) < 3:  # noqa: PLR2004 - a mask, not a value
         return False
     if row.guard == "-" and len(row.prefix) >= _SHORT_PREFIX:
         return True

@@ -1,0 +1,96 @@
+"""Command line of the demo: `python -m perlica.app.demo [--script]`."""
+
+import json
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import click
+
+from perlica.app.demo.layout import DemoPaths
+from perlica.app.demo.processes import DemoFailed
+from perlica.app.demo.script import Script
+from perlica.app.demo.stage import Stage, why_no_sandboxes
+from perlica.demo.napcat.chat_page import ChatPage
+from perlica.domain.clock import monotonic_s
+
+_EXIT_FAILED = 1
+_EXIT_CANNOT = 2
+_LOOK_EVERY_S = 0.5
+
+
+@click.command()
+@click.option("--script", is_flag=True, help="Do the main job unattended and check every step.")
+@click.option(
+    "--state",
+    type=click.Path(path_type=Path),
+    default=Path("demo-state"),
+    show_default=True,
+    help="Where the demo keeps its files; delete it to begin anew.",
+)
+@click.option("--report", type=click.Path(path_type=Path), help="Write the demo's time as JSON.")
+@click.option("--port", type=int, default=8765, show_default=True, help="Port of the chat page.")
+@click.option("--language", type=click.Choice(["zh", "en"]), default="zh", show_default=True)
+def main(*, script: bool, state: Path, report: Path | None, port: int, language: str) -> None:
+    """Run Perlica with an invented QQ group in the browser.
+
+    A real model is used when PERLICA_MODEL_BASE_URL and PERLICA_MODEL_KEY_FILE are set
+    (PERLICA_MODEL_NAME names it).
+    """
+    obstacle = why_no_sandboxes()
+    if obstacle is not None:
+        click.echo(f"This demo runs without sandboxes: {obstacle}", err=True)
+        if script:
+            sys.exit(_EXIT_CANNOT)
+    stage = Stage(
+        paths=DemoPaths(root=state.absolute()),
+        with_sandboxes=obstacle is None,
+        language=language,
+        model_url=None if script else os.environ.get("PERLICA_MODEL_BASE_URL"),
+        model_name=os.environ.get("PERLICA_MODEL_NAME", "rehearsal"),
+        model_key_file=_key_file(),
+    )
+    began_s = monotonic_s()
+    try:
+        stage.start()
+        if script:
+            Script(stage, click.echo).run()
+        else:
+            _serve(stage, port)
+    except DemoFailed as error:
+        click.echo(f"FAILED  {error}", err=True)
+        sys.exit(_EXIT_FAILED)
+    finally:
+        stage.stop()
+    seconds = monotonic_s() - began_s
+    if script:
+        click.echo(f"the whole demo held, {seconds:.1f} s")
+    if report is not None:
+        report.parent.mkdir(parents=True, exist_ok=True)
+        report.write_text(json.dumps({"seconds": round(seconds, 2)}))
+
+
+def _key_file() -> Path | None:
+    name = os.environ.get("PERLICA_MODEL_KEY_FILE")
+    return Path(name).absolute() if name else None
+
+
+def _serve(stage: Stage, port: int) -> None:
+    """Show the chat page until Ctrl-C or SIGTERM, or until a part ends by itself."""
+    asked = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: asked.set())
+    with ChatPage(stage.napcat, port=port) as page:
+        click.echo(f"聊天页 / chat page:  {page.url}")
+        click.echo(f"files: {stage.paths.root}   end with Ctrl-C")
+        while not asked.wait(_LOOK_EVERY_S):
+            stage.perlica.check_alive()
+            if stage.sandboxd is not None:
+                stage.sandboxd.check_alive()
+    click.echo("stopping …")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,9 @@
+"""`perlica doctor`: is everything there that a start needs, and what to do where it is not.
+
+Each check is a small function that gives findings; `examination` runs them all, whatever fails.
+"""
+
+from perlica.app.doctor.examination import Report, examine
+from perlica.app.doctor.findings import Finding, Level
+
+__all__ = ["Finding", "Level", "Report", "examine"]

@@ -1,0 +1,152 @@
+"""Encoded blobs: base64, hexadecimal and compressed content, opened and scanned like any other text.
+
+The scan calls this for each reading; a blob with a hit inside is redacted as a whole.
+"""
+
+import base64
+import binascii
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from perlica.protection.budget import MAX_DECODE_DEPTH, MAX_DECODED_BYTES, Budget
+from perlica.protection.engine import linear
+
+_RUN: Final = linear(r"[A-Za-z0-9+/_\-]{20,}={0,2}|[A-Za-z0-9+/]{12,}={1,2}|[A-Z2-7]{24,}={1,6}")
+_HEX: Final = linear(r"(?:0x|\\x)?(?:[0-9a-f]{24,}|[0-9A-F]{24,})")
+_PROBE: Final = 48
+_PRINTABLE_SHARE: Final = 0.9
+_SHORTEST_TEXT: Final = 8
+_TEXT_BYTES: Final = bytes(range(0x20, 0x7F)) + b"\n\r\t"
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """Where a blob stands and what was in it."""
+
+    start: int
+    end: int
+    content: bytes
+
+
+def open_blobs(data: bytes, budget: Budget, depth: int) -> Iterator[Blob]:
+    """Yield every blob of `data` that decodes to text."""
+    if depth >= MAX_DECODE_DEPTH:
+        return
+    for match in _RUN.finditer(data):
+        start, end = match.span()
+        content = _from_base64(data[start:end], budget)
+        if content:
+            yield Blob(start, end, content)
+    for match in _HEX.finditer(data):
+        start, end = match.span()
+        content = _from_hex((match.group() or b"").removeprefix(b"0x").removeprefix(b"\\x"), budget)
+        if content:
+            yield Blob(start, end, content)
+
+
+def _from_hex(run: bytes, budget: Budget) -> bytes | None:
+    if len(run) % 2 or not _is_texty(bytes.fromhex(run[:_PROBE].decode())):
+        return None
+    budget.spend_decoded(len(run) // 2)
+    return _opened(bytes.fromhex(run.decode()), budget)
+
+
+def _from_base64(run: bytes, budget: Budget) -> bytes | None:
+    """Return the text in `run`; a run glued to a word before it is tried from its later starts too."""
+    plain = run.rstrip(b"=").replace(b"-", b"+").replace(b"_", b"/")
+    for decode, width in ((_base64, 4), (_base32, 8)):
+        head = decode(plain[: _PROBE - _PROBE % width])
+        if head is None or not (_is_texty(head) or _is_packed(head)):
+            continue
+        budget.spend_decoded(len(plain))
+        content = decode(plain)
+        opened = _opened(content, budget) if content else None
+        if opened:
+            return opened
+    return None
+
+
+def _base64(run: bytes) -> bytes | None:
+    usable = run[: len(run) - 1] if len(run) % 4 == 1 else run
+    try:
+        return base64.b64decode(usable + b"=" * (-len(usable) % 4))
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _base32(run: bytes) -> bytes | None:
+    if not run.isupper():
+        return None
+    try:
+        return base64.b32decode(run + b"=" * (-len(run) % 8))
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _opened(content: bytes, budget: Budget) -> bytes | None:
+    """Return text as it is, packed content unpacked, UTF-16 as UTF-8, and nothing of anything else."""
+    for magic, unpack in _PACKERS:
+        if content.startswith(magic):
+            unpacked = _unpack(content, unpack, budget)
+            return unpacked if unpacked and _is_texty(unpacked[:256]) else None
+    if _is_utf16(content):
+        content = content.decode("utf-16-le", errors="replace").encode(errors="replace")
+    return content if len(content) >= _SHORTEST_TEXT and _is_texty(content[:256]) else None
+
+
+def _unpack(content: bytes, unpack: Callable[[bytes, int], bytes], budget: Budget) -> bytes | None:
+    try:
+        unpacked = unpack(content, min(budget.decoded_bytes_left, MAX_DECODED_BYTES) + 1)
+    except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError):
+        return None
+    budget.spend_decoded(len(unpacked))
+    return unpacked
+
+
+def _gunzip(content: bytes, most: int) -> bytes:
+    return zlib.decompressobj(wbits=47).decompress(content, most)
+
+
+def _bunzip(content: bytes, most: int) -> bytes:
+    return bz2.BZ2Decompressor().decompress(content, most)
+
+
+def _unxz(content: bytes, most: int) -> bytes:
+    return lzma.LZMADecompressor(memlimit=64 * 1024 * 1024).decompress(content, most)
+
+
+_PACKERS: Final[tuple[tuple[bytes, Callable[[bytes, int], bytes]], ...]] = (
+    (b"\x1f\x8b\x08", _gunzip),
+    (b"\x78\x01", _gunzip),
+    (b"\x78\x5e", _gunzip),
+    (b"\x78\x9c", _gunzip),
+    (b"\x78\xda", _gunzip),
+    (b"BZh", _bunzip),
+    (b"\xfd7zXZ", _unxz),
+)
+
+
+def _is_packed(head: bytes) -> bool:
+    return any(head.startswith(magic) for magic, _ in _PACKERS) or _is_utf16(head)
+
+
+def _is_utf16(content: bytes) -> bool:
+    return len(content) >= 2 * _SHORTEST_TEXT and not any(content[1:32:2])
+
+
+def _is_texty(content: bytes) -> bool:
+    """Return whether nearly all bytes are printable ASCII, or the content is UTF-8 with few controls."""
+    others = content.translate(None, _TEXT_BYTES)
+    if len(others) <= len(content) * (1 - _PRINTABLE_SHARE):
+        return True
+    if any(byte < 0x20 or byte == 0x7F for byte in others):  # noqa: PLR2004 - control characters
+        return False
+    try:
+        content[: len(content) - 3].decode()
+    except UnicodeDecodeError as error:
+        return error.start >= len(content) - 6
+    return True

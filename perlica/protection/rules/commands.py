@@ -1,0 +1,125 @@
+"""Command lines: the short options and positions where programs take a password.
+
+Long options with a telling name (`--password`) are left to the key-value rule.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from perlica.protection.engine import Pattern, linear
+from perlica.protection.sheet import Sheet
+from perlica.protection.values import is_reference, is_stand_in
+
+KINDS: Final = frozenset({"command_password", "command_token"})
+
+_V: Final = r"(?:\"([^\"\r\n]{1,200})\"|'([^'\r\n]{1,200})'|([^\s\"'`|;<>]{1,400}))"
+_PAIR: Final = r"[\"']?[^\s:\"']{1,80}:(?:([^\s\"'`|<>]{1,200})|([^\"'\r\n]{1,200}))[\"']?"
+_REST: Final = r"[^\n|;]{0,300}?"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program and where its password stands: any group of the pattern. `gates` are lower-case words, one must occur."""
+
+    gates: tuple[bytes, ...]
+    pattern: Pattern
+
+
+def _command(gates: str, pattern: str) -> Command:
+    return Command(tuple(gate.encode() for gate in gates.split()), linear(pattern, ignore_case=True))
+
+
+_COMMANDS: Final = (
+    _command("mysql mariadb", rf"\b(?:mysql|mariadb|mycli|mydumper|myloader|xtrabackup|innobackupex|pt-)[a-z_\-]*\b{_REST}\s-p{_V}"),
+    _command("mysqladmin", rf"\bmysqladmin\b{_REST}\spassword\s+{_V}"),
+    _command("sshpass", rf"\bsshpass\s+(?:-v\s+)?-p\s*{_V}"),
+    _command("sudo", rf"\becho\s+(?:-n\s+|-e\s+)?{_V}\s*\|\s*(?:\w+=\S+\s+)?sudo\s+(?:-\w+\s+)*-\w*S"),
+    _command("password-stdin with-token --stdin passwd login cryptsetup kinit gpg openssl base64",
+             rf"\b(?:echo|printf|print)\s+(?:-n\s+|-e\s+|-ne\s+|[\"']%s(?:\\n)?[\"']\s+)*{_V}\s*\|\s*[^\n]{{0,160}}?(?:--password-stdin|--with-token|--stdin|passwd\b|cryptsetup|kinit|--passphrase-fd|pass:stdin|-pass stdin|login\b)"),
+    _command("<<<", rf"(?:passwd|cryptsetup|kinit|login|--password-stdin|--with-token|sudo -S|su |psql|htpasswd|vault|bw unlock)[^\n]{{0,120}}<<<\s*{_V}"),
+    _command("redis-cli keydb-cli valkey-cli", rf"\b(?:redis|keydb|valkey)-(?:cli|benchmark)\b{_REST}\s(?:-a|--pass)[ =]?\s*{_V}"),
+    _command("auth ", rf"(?:^|>|\n)\s*AUTH\s+(?:[A-Za-z]\w{{0,30}}\s+)?([^\s\"'`]{{6,200}})\s*$"),
+    _command("docker podman nerdctl helm buildah skopeo oras crane registry harbor ctr az acr regctl",
+             rf"\b(?:docker|podman|nerdctl|helm|buildah|skopeo|oras|crane|harbor|az|acr|regctl)\b[^\n|;]{{0,80}}?\blogin\b{_REST}\s-p\s*{_V}"),
+    _command("creds ctr", rf"--(?:src-|dest-)?creds[ =]\s*{_PAIR}"),
+    _command("ctr ", rf"\bctr\b{_REST}(?:-u|--user)[ =]\s*{_PAIR}"),
+    _command("ldap", rf"\bldap[a-z]+\b{_REST}\s-w\s*{_V}"),
+    _command("curl httpie http ab  xh wget", rf"\b(?:curl|curlie)\b[^\n|]{{0,400}}?\s(?:-u|--user|--proxy-user|-U)[ =]?\s*{_PAIR}"),
+    _command("http", rf"(?:\bhttps?|\bxh|\bab|\bhey|\bwrk|\bsiege)\s[^\n|]{{0,200}}?(?:-a|-A|--auth|-P)[ =]\s*{_PAIR}"),
+    _command("chpasswd", rf"\b(?:echo|printf)\s+(?:-\w+\s+)*[\"']?[\w.\-]{{1,40}}:([^\s\"'|]{{1,200}})[\"']?\s*\|\s*[^\n]{{0,40}}chpasswd"),
+    _command("net user", rf"\bnet\s+user\s+\S{{1,60}}\s+{_V}(?:\s+/\w+|\s*$|\s*\n)"),
+    _command("net use", rf"\bnet\s+use\s[^\n]{{0,120}}?/user:\S{{1,60}}\s+{_V}"),
+    _command("/pass: /p: -p:", rf"\s/(?:pass|p|password|gp):{_V}"),
+    _command("openssl pass:", rf"(?:-pass(?:in|out)?\s+|-k\s+)[\"']?pass:([^\s\"']{{1,200}})"),
+    _command("openssl", rf"\bopenssl\s+enc\b{_REST}\s-k\s+{_V}"),
+    _command("smbclient rpcclient mount.cifs wbinfo winexe", rf"\b(?:smbclient|rpcclient|smbmap|wbinfo|winexe|net)\b{_REST}\s(?:-U|--user)[ =]?\s*[\"']?[^\s%\"']{{1,60}}%([^\s\"']{{1,200}})"),
+    _command("htpasswd", rf"\bhtpasswd\s+(?:-\w*b\w*\s+)(?:-\w+\s+)*(?:\S+\s+)?\S{{1,60}}\s+{_V}\s*(?:$|\n|;|&|\|)"),
+    _command("zip 7z rar", rf"\b(?:zip|unzip|zipinfo)\b[^\n|;]{{0,120}}?\s-P\s*{_V}"),
+    _command("7z rar", rf"\b(?:7z[ar]?|rar|unrar)\s[^\n|;]{{0,120}}?\s-h?p{_V}"),
+    _command("sqlcmd bcp osql isql", rf"\b(?:sqlcmd|bcp|osql|isql|tsql)\b{_REST}\s-P\s*{_V}"),
+    _command("cqlsh mongo influx clickhouse mosquitto ftp lftp ncftp snmp ipmitool smartctl vnc", rf"\b(?:cqlsh|nodetool)\b{_REST}\s(?:-p|-pw)\s*{_V}"),
+    _command("mongo", rf"\bmongo(?:sh|dump|restore|export|import|stat|top)?\b{_REST}\s-p\s*{_V}"),
+    _command("mosquitto ncftp ipmitool", rf"\b(?:mosquitto_\w+|ipmitool|x3270)\b{_REST}\s-P\s*{_V}"),
+    _command("ncftp vnc expect plink pscp putty", rf"\b(?:ncftp\w*|vncviewer)\b{_REST}\s-p\s*{_V}|\b(?:plink|pscp|psftp|putty|kitty)\b[^\n|;]{{0,200}}?\s-pw\s+{_V}"),
+    _command("lftp", rf"\blftp\b{_REST}\s-u\s+[\"']?[^\s,\"']{{1,60}},([^\s\"']{{1,200}})"),
+    _command("snmp", rf"\bsnmp\w+\b{_REST}\s-[AX]\s*{_V}"),
+    _command("snmp", rf"\bsnmp\w+\b[^\n|;]{{0,300}}\s-X\s*{_V}"),
+    _command("snmp", rf"\bsnmp\w+\b{_REST}\s-c\s+{_V}"),
+    _command("keytool jarsigner apksigner", rf"\s-(?:storepass|keypass|srcstorepass|deststorepass|new)\s+{_V}"),
+    _command("pass:", rf"--?(?:ks-|key-)?pass\s+pass:([^\s\"']{{1,200}})"),
+    _command("useradd usermod", rf"\buser(?:add|mod)\b{_REST}\s-p\s*{_V}"),
+    _command("rabbitmqctl", rf"\brabbitmqctl\b{_REST}\b(?:add_user|change_password|authenticate_user)\s+\S{{1,60}}\s+{_V}"),
+    _command("mc alias s3cmd ossutil coscmd obsutil minio", rf"\bmc\s+(?:alias\s+set|config\s+host\s+add)\s+\S{{1,60}}\s+\S{{1,200}}\s+\S{{1,100}}\s+{_V}"),
+    _command("ossutil obsutil coscmd", rf"\b(?:ossutil|obsutil|coscmd|tosutil|qshell|s3cmd)(?:64)?\b{_REST}\s(?:-k|-s|-sk)[ =]\s*{_V}"),
+    _command("qshell", rf"\bqshell\s+account\s+\S{{1,80}}\s+{_V}"),
+    _command("configure configset config", rf"\b(?:aws|aliyun|tccli|hcloud|bce|volc|gcloud|oci|az)\s+configure?\s+set\s+\S{{0,60}}(?:secret|token|password|key)\S{{0,30}}\s+{_V}"),
+    _command("config", rf"\b(?:npm|yarn|pnpm|pip|poetry|git|helm|gem|composer|heroku|fly|vercel|netlify|supabase|wrangler|ngrok|cargo)\s+config\S{{0,12}}\s+(?:--\w+\s+|set\s+|add-authtoken\s+)*\S{{0,120}}(?:token|password|secret|auth|key)\S{{0,40}}\s+(?:[\w.\-]{{1,30}}\s+(?:__token__\s+)?)?{_V}"),
+    _command("authtoken", rf"\bngrok\s+(?:config\s+add-authtoken|authtoken)\s+{_V}"),
+    _command("login", rf"\b(?:cargo|vault|wandb|huggingface-cli|hf|gh|glab|fly|railway|pulumi|tailscale|netbird|doppler|bw|op|snyk|infisical|codecov|sentry-cli)\s+(?:auth\s+)?(?:login|unlock|up)\s+(?:--?\w[\w\-]*[ =]\s*)?{_V}"),
+    _command("gem push twine", rf"\b(?:twine\s+upload|gem\s+push|nuget\s+push|dotnet\s+nuget\s+push)\b{_REST}\s(?:-p|-k|--api-key)\s+{_V}"),
+    _command("--from-literal", rf"--from-literal[= ][\"']?[A-Za-z0-9_.\-]{{1,80}}=(?:\"([^\"\r\n]{{1,200}})\"|'([^'\r\n]{{1,200}})'|([^\s\"'`|;<>]{{1,400}}))"),
+    _command("kubeadm --token", rf"--(?:discovery-|bootstrap-)?token[ =]\s*([a-z0-9]{{6}}\.[a-z0-9]{{16}})"),
+    _command("etcdctl", rf"\betcdctl\b{_REST}--user[ =]\s*{_PAIR}"),
+    _command("identified password", rf"\b(?:identified\s+(?:with\s+\S{{1,40}}\s+)?(?:by|as)(?:\s+password)?|with\s+(?:encrypted\s+)?password|(?:encrypted|unencrypted)\s+password|set\s+password\s*(?:for\s+\S{{1,80}}\s*)?=|role\s+\S{{1,60}}\s+(?:\w+\s+){{0,6}}password|user\s+\S{{1,60}}\s+(?:\w+\s+){{0,6}}password|login\s+\S{{1,60}}\s+with\s+password\s*=|old_password\s*=|password\s*\()\s*\(?N?(?:\"([^\"\r\n]{{1,200}})\"|'([^'\r\n]{{1,200}})')"),
+    _command("requirepass masterauth", rf"\b(?:requirepass|masterauth|sentinel\s+auth-pass\s+\S{{1,60}})\s+{_V}"),
+    _command("user ", rf"\b(?:acl\s+setuser|user)\s+\S{{1,60}}\s[^\n]{{0,80}}?\s>([^\s\"']{{1,200}})"),
+    _command("machine login", rf"\b(?:machine\s+\S{{1,200}}|default)\s+(?:login|user)\s+\S{{1,100}}\s+password\s+{_V}"),
+    _command("enable username snmp-server ppp neighbor key-string", rf"\b(?:enable\s+(?:secret|password)|username\s+\S{{1,60}}\s+(?:privilege\s+\d+\s+)?(?:secret|password)|key-string|ppp\s+chap\s+password|neighbor\s+\S+\s+password|pre-shared-key|cipher|irreversible-cipher|tacacs-server\s+key|radius-server\s+key|snmp-server\s+community)\s+(?:[05789]\s+|level\s+\d+\s+)?([^\s\"']{{4,200}})"),
+    _command("send expect", rf"\b(?:send|send_user)\s+(?:--\s+)?[\"']([^\"'\\\r\n]{{4,100}})\\[rn][\"']"),
+    _command("nmcli wpa_passphrase iwconfig netsh", rf"\b(?:wpa_passphrase\s+(?:\"[^\"]{{1,60}}\"|\S{{1,60}})\s+|nmcli\b{_REST}\bpassword\s+|iwconfig\b{_REST}\bkey\s+(?:s:)?){_V}"),
+    _command("zabbix proxychains socks5 http", rf"(?:^|\n)\s*(?:socks[45]|http)\s+[\w.\-]{{3,80}}\s+\d{{2,5}}\s+\S{{1,60}}\s+(\S{{1,100}})"),
+    _command("passphrase gpg", rf"\bgpg2?\b{_REST}--passphrase[ =]\s*{_V}"),
+    _command("jenkins", rf"\s-auth\s+{_PAIR}"),
+    _command("convertto-securestring", rf"ConvertTo-SecureString\s+(?:-String\s+)?{_V}"),
+    _command("pscredential networkcredential", rf"(?:PSCredential|NetworkCredential)\s*\(\s*[^,\n]{{1,80}},\s*\"([^\"\n]{{1,100}})\""),
+    _command("basicauth auth= login( authenticate", rf"\b(?:HTTP(?:Basic|Digest)Auth|basic_?auth|set_?basic_?auth|with_?basic_?auth|auth|login|authenticate|credentials|starttls_login)\s*[(=]\s*\(?\s*[\"'][^\"'\n]{{1,80}}[\"']\s*,\s*[\"']([^\"'\n]{{3,200}})[\"']"),
+    _command("xfreerdp rdesktop", rf"\brdesktop\b{_REST}\s-p\s*{_V}"),
+    _command("frpc gost -l", rf"\bgost\b[^\n]{{0,200}}?-[LF][ =]?\S{{0,20}}?://[^\s:@]{{1,60}}:([^\s@]{{1,100}})@"),
+)
+
+
+def detect(sheet: Sheet) -> None:
+    """Find passwords on command lines."""
+    lowered = sheet.data.lower()
+    for command in _COMMANDS:
+        if any(gate in lowered for gate in command.gates):
+            _find(sheet, command)
+
+
+def _find(sheet: Sheet, command: Command) -> None:
+    for match in command.pattern.finditer(sheet.data):
+        for group in range(1, 7):
+            try:
+                start, end = match.span(group)
+            except IndexError:
+                break
+            if start >= 0:
+                _add(sheet, start, end)
+
+
+def _add(sheet: Sheet, start: int, end: int) -> None:
+    text = sheet.data[start:end].decode("latin-1")
+    text = text.rstrip(",;") if len(text) > 1 else text
+    if is_stand_in(text) or text.startswith("-") or is_reference(text, quoted=True):
+        return
+    sheet.add(start, start + len(text), kind="command_password", rule="command", rank=35)

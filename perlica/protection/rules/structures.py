@@ -1,0 +1,209 @@
+"""Secrets whose name stands apart: name/value pairs, Kubernetes Secrets, tables, colon-separated files.
+
+Names beside their values belong to `keyed`; here the name is in another attribute, line or column.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from perlica.protection.engine import Match, linear
+from perlica.protection.judgement import Setting, is_secret
+from perlica.protection.rules.keyed import Value, read_value
+from perlica.protection.sheet import Sheet
+from perlica.protection.values import is_stand_in, is_strong
+from perlica.protection.vocabulary import Announces, KeyName, understand
+
+KINDS: Final = frozenset({"secret_data", "table_password", "pgpass"})
+
+_NAMED: Final = linear(
+    r"(?:name|key|field|variable|var|env|option|id|label|param|property|header|k)(?:\\?[\"'])?\s{0,3}[=:>]{1,2}\s{0,3}(?:\\?[\"'])?"
+    r"([A-Za-z0-9_.$\-]{2,80})(?:\\?[\"'])?\s{0,3}(?:[,;]|</[a-z]{1,10}>|<)?\s{0,40}(?:(?:type|encrypted|masked|protected|sensitive|isSecret|secret)(?:\\?[\"'])?\s{0,3}[=:]\s{0,3}(?:\\?[\"'])?\w{1,20}(?:\\?[\"'])?[,\s]{1,40})?"
+    r"(?:\\?[\"']|-\s|<)?(?:value|val|default|defaultvalue|content|data|v|text)(?:\\?[\"'])?\s{0,3}[=:>]{1,2}\s{0,3}",
+    ignore_case=True,
+)
+_VALUED: Final = linear(
+    r"(?:value|val|v)(?:\\?[\"'])?\s{0,3}[=:]\s{0,3}(?:\\?[\"'])([^\"'\\\r\n]{4,400})(?:\\?[\"'])\s{0,3},?\s{0,20}(?:\\?[\"'])?(?:name|key|k)(?:\\?[\"'])?\s{0,3}[=:]\s{0,3}(?:\\?[\"'])([A-Za-z0-9_.\-]{2,80})(?:\\?[\"'])",
+    ignore_case=True,
+)
+_MANIFEST: Final = re.compile(rb"""(?:^|\n)([> \t]*(?:- )?)["']?kind["']?:[ \t]*["']?Secret["']?[ \t]*\r?(?=\n|$)""")
+_JSON_KIND: Final = linear(r"\"kind\"\s{0,3}:\s{0,3}\"Secret\"")
+_DATA: Final = re.compile(rb"^(?:data|stringData|binaryData):[ \t]*\r?$")
+_SEPARATOR: Final = re.compile(rb"^[> \t]*---[ \t]*\r?$", re.MULTILINE)
+_JSON_DATA: Final = linear(r"\"(?:data|stringData)\"\s{0,3}:\s{0,3}\{([^{}]{1,})\}")
+_ENTRY: Final = re.compile(rb"^([> \t]*)[\w.\-\"'/]+:[ \t]*(?:!!binary[ \t]*)?(\S.*?)?[ \t]*\r?$")
+_JSON_ENTRY: Final = re.compile(rb'"([\w.\-/]{1,120})"\s*:\s*"([^"\\]{1,20000})"')
+_PGPASS: Final = linear(
+    r"(?:^|\n)[> \t]{0,20}(?:[A-Za-z0-9*][A-Za-z0-9.\-*]{0,100}):(?:\d{2,5}|\*):[A-Za-z0-9_*.\-]{1,60}:[A-Za-z0-9_*.@\-]{1,60}:([^\s:\"'\\]{3,200})[ \t]*(?:[\r\n\"'\\]|$)"
+)
+_USER_LINE: Final = linear(r"(?:^|\n)[> \t]{0,8}([a-z_][a-z0-9_\-]{0,31}):([^\s:/\"'<>|,]{8,64})[ \t]*\r?(?:\n|$)")
+_HEADER_WORD: Final = linear(
+    r"(?:passw|passwd|pwd|\bpass\b|secret|token|api.?key|access.?key|\xe5\xaf\x86\xe7\xa0\x81|\xe5\x8f\xa3\xe4\xbb\xa4|\xe5\xaf\x86\xe9\x92\xa5|\xe4\xbb\xa4\xe7\x89\x8c)", ignore_case=True
+)
+_CHINESE_HEADERS: Final = {"密码": "password", "口令": "password", "密钥": "secret_key", "令牌": "token", "初始密码": "password", "登录密码": "password"}
+_DELIMITERS: Final = (b"|", b"\t", b",", b";")
+_MOST_ROWS: Final = 500
+_COLUMN_GAP: Final = re.compile(rb"[ \t]{2,}|\t")
+_TABLE_SETTING: Final = Setting(quoted=False, alone=True, firm=True)
+_PAIR_SETTING: Final = Setting(quoted=True, alone=True, firm=True)
+
+
+def detect(sheet: Sheet) -> None:
+    """Find values whose name stands elsewhere."""
+    data = sheet.data
+    for match in _NAMED.finditer(data):
+        _add_named(sheet, match)
+    for match in _VALUED.finditer(data):
+        name = understand((match.group(2) or b"").decode("latin-1"))
+        _judge(sheet, name, Value(*match.span(1), quoted=True))
+    if b"Secret" in data:
+        _find_manifests(sheet)
+    if b":" in data:
+        for match in _PGPASS.finditer(data):
+            if not is_stand_in(sheet.data[match.start(1) : match.end(1)].decode("latin-1")):
+                sheet.add(*match.span(1), kind="pgpass", rule="structure.pgpass", rank=36)
+        _find_user_lines(sheet)
+    if _HEADER_WORD.search(data):
+        _find_tables(sheet)
+
+
+def _add_named(sheet: Sheet, match: Match) -> None:
+    name = understand((match.group(1) or b"").decode("latin-1"))
+    value = read_value(sheet.data, match.end())
+    if value is not None:
+        _judge(sheet, name, value)
+
+
+def _judge(sheet: Sheet, name: KeyName, value: Value) -> None:
+    if name.announces is Announces.NOTHING:
+        return
+    if is_secret(name, sheet.data[value.start : value.end].decode("latin-1"), _PAIR_SETTING):
+        sheet.add(value.start, value.end, kind=name.kind, rule="structure.pair", rank=21)
+
+
+def _find_manifests(sheet: Sheet) -> None:
+    """All values of a Kubernetes Secret, whatever their names."""
+    data = sheet.data
+    for match in _MANIFEST.finditer(data):
+        borders = [border.start() for border in _SEPARATOR.finditer(data)]
+        first = max((at for at in borders if at < match.start()), default=0)
+        last = min((at for at in borders if at > match.start()), default=len(data))
+        _read_manifest(sheet, first, last, len(match.group(1)))
+    if _JSON_KIND.search(data):
+        for found in _JSON_DATA.finditer(data):
+            for entry in _JSON_ENTRY.finditer(data, *found.span(1)):
+                _add_data(sheet, entry.start(2), entry.end(2))
+
+
+def _read_manifest(sheet: Sheet, first: int, last: int, indent: int) -> None:
+    """Read the lines below `data:` and `stringData:` that stand as far in as `kind:` does."""
+    inside, at = False, first
+    for line in sheet.data[first:last].split(b"\n"):
+        depth = len(line) - len(line.lstrip(b"> \t"))
+        if line.strip() and depth <= indent:
+            inside = depth == indent and bool(_DATA.match(line[depth:]))
+        elif inside and line.strip():
+            _read_entry(sheet, at, line)
+        at += len(line) + 1
+
+
+def _read_entry(sheet: Sheet, at: int, line: bytes) -> None:
+    entry = _ENTRY.match(line)
+    if entry is None:
+        start, end = _stripped(line, 0, len(line))
+        _add_data(sheet, at + start, at + end)
+    elif entry.start(2) >= 0:
+        start, end = _stripped(line, *entry.span(2))
+        _add_data(sheet, at + start, at + end)
+
+
+def _add_data(sheet: Sheet, start: int, end: int) -> None:
+    text = sheet.data[start:end].decode("latin-1")
+    if len(text) >= 4 and not is_stand_in(text) and not text.startswith(("|", ">")):  # noqa: PLR2004
+        sheet.add(start, end, kind="secret_data", rule="structure.manifest", rank=25)
+
+
+def _find_user_lines(sheet: Sheet) -> None:
+    """Lines `user:password` when several stand together (credential lists)."""
+    matches = [match for match in _USER_LINE.finditer(sheet.data) if _is_login(match)]
+    if len(matches) >= 2:  # noqa: PLR2004 - one line alone says nothing
+        for match in matches:
+            sheet.add(*match.span(2), kind="password", rule="structure.logins", rank=15)
+
+
+def _is_login(match: Match) -> bool:
+    text = (match.group(2) or b"").decode("latin-1")
+    mixed = any(not char.isalnum() for char in text) or any(map(str.isupper, text))
+    return is_strong(text) and mixed and not is_stand_in(text) and "." not in text
+
+
+def _find_tables(sheet: Sheet) -> None:
+    lines = _lines(sheet.data)
+    for index, (start, line) in enumerate(lines):
+        if not _HEADER_WORD.search(line) or index + 1 >= len(lines):
+            continue
+        sheet.budget.check()
+        for delimiter in _DELIMITERS:
+            if delimiter in line:
+                _read_table(sheet, lines[index : index + _MOST_ROWS], delimiter)
+                break
+        else:
+            if _COLUMN_GAP.search(line.strip()):
+                _read_table(sheet, lines[index : index + _MOST_ROWS], None)
+        del start
+
+
+def _lines(data: bytes) -> list[tuple[int, bytes]]:
+    found, at = [], 0
+    for line in data.split(b"\n"):
+        found.append((at, line))
+        at += len(line) + 1
+    return found
+
+
+def _read_table(sheet: Sheet, lines: list[tuple[int, bytes]], delimiter: bytes | None) -> None:
+    header = [line for _, line in [lines[0]]][0]
+    titles = [_title(header[a:b]) for a, b in _cells(header, delimiter)]
+    columns = {
+        index: understand(title)
+        for index, title in enumerate(titles)
+        if understand(title).announces >= Announces.SECRET
+    }
+    if not columns or len(titles) < 2:  # noqa: PLR2004
+        return
+    for start, line in lines[1:]:
+        cells = list(_cells(line, delimiter))
+        if len(cells) != len(titles):
+            return
+        for index, name in columns.items():
+            a, b = _stripped(line, *cells[index])
+            text = line[a:b].decode("latin-1")
+            if b > a and is_secret(name, text, _TABLE_SETTING):
+                sheet.add(start + a, start + b, kind="table_password", rule="structure.table", rank=19)
+
+
+def _cells(line: bytes, delimiter: bytes | None) -> Iterator[tuple[int, int]]:
+    if delimiter is None:
+        at = len(line) - len(line.lstrip())
+        for gap in _COLUMN_GAP.finditer(line, at):
+            yield at, gap.start()
+            at = gap.end()
+        yield at, len(line.rstrip())
+        return
+    at = 0
+    for cell in line.split(delimiter):
+        yield at, at + len(cell)
+        at += len(cell) + 1
+
+
+def _stripped(line: bytes, start: int, end: int) -> tuple[int, int]:
+    while start < end and line[start] in b" \t\r\"'`*":
+        start += 1
+    while end > start and line[end - 1] in b" \t\r\"'`*":
+        end -= 1
+    return start, end
+
+
+def _title(cell: bytes) -> str:
+    title = cell.decode(errors="replace").strip(" \t\r\"'`*#\ufffd")
+    return _CHINESE_HEADERS.get(title, title if len(title) <= 40 and title.isascii() else "")  # noqa: PLR2004

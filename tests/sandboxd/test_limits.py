@@ -1,0 +1,88 @@
+"""Limits hold under attack, and what lies beside the attacked sandbox stays well."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.sandboxd.client import Box, Client
+
+pytestmark = [pytest.mark.root, pytest.mark.evidence(7)]
+MIB = 1024 * 1024
+FORK_BOMB = "bomb() { bomb | bomb & }; bomb; sleep 1"
+
+
+def test_a_fork_bomb_stays_below_the_number_of_processes(
+    client: Client, make_box: Callable[..., Box]
+) -> None:
+    box = make_box(limits={"pids": 64})
+
+    outcome = box.shell(f"{FORK_BOMB}; ls -d /proc/[0-9]* | wc -l", timeout_ms=3000)
+    box.stop()
+
+    assert outcome.ended in {"exited", "timed_out", "signalled"}
+    assert client.health().protocol == 1
+    assert box.says("echo well") == "well"
+
+
+def test_a_fork_bomb_is_ended_by_its_time_out(make_box: Callable[..., Box]) -> None:
+    box = make_box(limits={"pids": 64})
+
+    outcome = box.shell("bomb() { bomb | bomb & wait; }; bomb", timeout_ms=2000)
+
+    assert outcome.duration_ms < 8000
+    assert box.says("ls -d /proc/[0-9]* | wc -l").isdigit()
+
+
+def test_a_memory_hog_is_killed_and_the_sandbox_lives(make_box: Callable[..., Box]) -> None:
+    box = make_box(limits={"memory_bytes": 64 * MIB})
+
+    outcome = box.shell("head -c 200000000 /dev/zero | tail -c 190000000 | wc -c")
+
+    assert outcome.stdout != b"190000000\n"
+    assert box.says("echo alive") == "alive"
+
+
+def test_a_full_disk_is_enospc_and_deleting_makes_room_again(box: Box) -> None:
+    full = box.shell("cat /dev/zero > /filler")
+    freed = box.shell("rm /filler && echo fine > /small && cat /small")
+
+    assert b"No space left on device" in full.stderr
+    assert freed.stdout == b"fine\n"
+
+
+def test_a_full_disk_still_lets_files_of_the_image_be_removed(box: Box) -> None:
+    box.shell("cat /dev/zero > /filler")
+
+    removed = box.shell("rm /usr/share/demo/README && ls /usr/share/demo")
+
+    assert b"README" not in removed.stdout
+    assert removed.exit_code == 0
+
+
+def test_df_inside_shows_the_sandboxs_own_disk(box: Box) -> None:
+    blocks = int(box.says("df -k / | tail -n1 | awk '{print $2}'"))
+
+    assert 200 * 1024 < blocks < 321 * 1024
+
+
+def test_the_number_of_open_files_is_limited(make_box: Callable[..., Box]) -> None:
+    box = make_box(limits={"nofile": 64})
+
+    assert box.says("ulimit -n; ulimit -Hn; ulimit -c") == "64\n64\n0"
+
+
+def test_cpu_time_is_limited(make_box: Callable[..., Box]) -> None:
+    box = make_box(limits={"cpu_millis": 200})
+
+    outcome = box.shell("timeout 2 sh -c 'while :; do :; done'; times | head -n1", timeout_ms=10_000)
+    seconds = box.says("cut -d' ' -f14,15 /proc/self/stat")
+
+    assert outcome.ended == "exited"
+    assert seconds
+
+
+def test_an_attacked_sandbox_does_not_disturb_another(make_box: Callable[..., Box]) -> None:
+    attacked, other = make_box("attacked", limits={"pids": 64}), make_box("other")
+    attacked.shell(FORK_BOMB, timeout_ms=1500)
+
+    assert other.says("echo undisturbed") == "undisturbed"
