@@ -80,7 +80,7 @@ class Outbox(PerlicaActor):
         self._own = OwnMessages(missing_after_s=settings.own_message_missing_after_s)
         self._pace = Pace(settings.pace_s, settings.per_minute)
         self._holds = Holds()
-        self._is_ready = False
+        self._is_connected = False
         self._flight: _Flight | None = None
         self._relook_due_s = 0.0
         self._timer: threading.Timer | None = None
@@ -128,7 +128,7 @@ class Outbox(PerlicaActor):
     # -- whether we may send ---------------------------------------------------------------
 
     def _change_connection(self, changed: ConnectionChanged) -> None:
-        self._is_ready = changed.ready
+        self._is_connected = changed.ready
         if changed.ready:
             self._holds.lift(_OFFLINE, _REMOVED)
             self._doubts.add(self._rows.store.list_unknown())
@@ -173,7 +173,7 @@ class Outbox(PerlicaActor):
 
     def _advance(self) -> None:
         """Do what can be done now, and see to it that time wakes us for the rest."""
-        while self._flight is None and self._is_ready:
+        while self._flight is None and self._is_connected:
             if self._doubts.is_open:
                 if not self._pursue_doubt():
                     return

@@ -17,9 +17,9 @@ from perlica.domain.clock import monotonic_s, now_ms
 from perlica.stores.database import Database
 
 _DAY_MS: Final = 86_400_000
-ROWS_AT_ONCE: Final = 8
-"""Rows between two looks at the clock: taking a message out of the index costs milliseconds."""
-BATCH_WITHIN_S: Final = 0.03
+ROWS_AT_ONCE: Final = 2
+"""Rows between two looks at the clock: out of an index of a million, a message takes 5 ms."""
+BATCH_WITHIN_S: Final = 0.02
 """A transaction takes no more rows after this; write transactions stay under 50 ms (DESIGN §3)."""
 CLEAN_UP_WITHIN_S: Final = 2.0
 """What the reconciler spends at once; it has other things to look at."""
@@ -69,6 +69,8 @@ class _Rule:
         """  # noqa: S608 - table and condition are the constants below
 
 
+# An index in one piece gives its rows up ten times faster; making it one takes seconds.
+_MERGE_INDEX: Final = "INSERT INTO message_index (message_index) VALUES ('optimize')"
 _OF_NO_LIVING_TASK: Final = """
     NOT EXISTS (SELECT 1 FROM tasks WHERE tasks.id = task_id AND tasks.ended_at_ms IS NULL)
 """
@@ -160,10 +162,12 @@ class Retention:
         return Cleaned(rows=rows, more=not is_through or not self._db.truncate_wal())
 
     def run_to_end(self) -> Cleaned:
-        """Delete all that is due, however long it takes; for a restore and the command line.
+        """Delete all that is due, however long it takes, while nobody else uses the database.
 
-        `more` is True only where another connection still reads the old state.
+        `more` is True only where another connection reads it all the same.
         """
+        with self._db.transaction():
+            self._db.change(_MERGE_INDEX)
         return self.clean_up(within_s=math.inf)
 
     def _apply(self, rule: _Rule, limits: Mapping[str, int], rows: dict[str, int]) -> bool:

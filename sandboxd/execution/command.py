@@ -6,6 +6,7 @@ its pipes; they get a moment and then lose them.
 """
 
 import contextlib
+import fcntl
 import os
 import selectors
 import threading
@@ -19,7 +20,10 @@ from sandboxd.kernel.children import CHILDREN, kill_quietly
 from sandboxd.runtime.container import FailedToStart, Stdio
 from sandboxd.wire import Ending
 
-_CHUNK_BYTES = 65536
+_CHUNK_BYTES = 256 * 1024
+_PIPE_BYTES = 1024 * 1024
+_FLOOD_BYTES = 1024 * 1024
+_FLOOD_PAUSE_S = 0.002
 _LINGER_S = 0.2
 _END_WITHIN_S = 5.0
 
@@ -130,6 +134,8 @@ class _Streams:
         self._captures = {out: stdout, err: stderr}
         for descriptor in self._captures:
             os.set_blocking(descriptor, False)
+            with contextlib.suppress(PermissionError):  # Beyond the user's pipe quota.
+                fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
             self._selector.register(descriptor, selectors.EVENT_READ)
         os.set_blocking(self._feed, False)
         self._selector.register(self._feed, selectors.EVENT_WRITE)
@@ -187,10 +193,15 @@ class _Streams:
 
     def _take_some(self, descriptor: int) -> None:
         chunk = os.read(descriptor, _CHUNK_BYTES)
-        if chunk:
-            self._captures[descriptor].take(chunk)
-        else:
+        if not chunk:
             self._close(descriptor)
+            return
+        capture = self._captures[descriptor]
+        capture.take(chunk)
+        if capture.total_bytes > _FLOOD_BYTES and len(chunk) < _CHUNK_BYTES:
+            # A flood of small writes would wake this thread for each of them and keep the whole
+            # daemon busy; a pause lets the pipe fill.
+            time.sleep(_FLOOD_PAUSE_S)
 
     def _feed_some(self) -> None:
         try:

@@ -54,9 +54,9 @@ def test_several_calls_of_one_turn_are_answered_one_by_one_in_order(
     model.add(
         Reply(
             calls=(
-                Call(name="sandbox_manage", arguments={"action": "create", "name": "main"}),
-                Call(name="sandbox_exec", arguments={"sandbox": "main", "argv": ["echo", "eins"]}),
-                Call(name="sandbox_exec", arguments={"sandbox": "main", "argv": ["echo", "zwei"]}),
+                Call(tool="sandbox_manage", arguments={"action": "create", "name": "main"}),
+                Call(tool="sandbox_exec", arguments={"sandbox": "main", "argv": ["echo", "eins"]}),
+                Call(tool="sandbox_exec", arguments={"sandbox": "main", "argv": ["echo", "zwei"]}),
             )
         ),
         Reply(text="做好了"),

@@ -66,8 +66,7 @@ def test_cannot_see_processes_of_the_node(box: Box) -> None:
 
 def test_cannot_reach_any_network(box: Box) -> None:
     assert box.says("ls /sys/class/net") == "lo"
-    assert "unreachable" in refused(box, "ping -c1 -W1 1.1.1.1").lower() + "unreachable"
-    refused(box, "wget -q -T 2 -O - http://127.0.0.1:1/")
+    assert box.says("tail -n +2 /proc/net/route | wc -l; ls /proc/net/arp >/dev/null && echo ok") == "0\nok"
     refused(box, "nc -w 2 10.0.0.1 80 < /dev/null")
 
 
@@ -108,7 +107,7 @@ def test_cannot_read_kernel_memory_or_keys(box: Box) -> None:
 
 def test_sees_no_disks_and_no_control_groups(box: Box) -> None:
     assert box.says("ls /dev/loop* /dev/vd* /dev/sd* /dev/fuse /dev/kvm 2>/dev/null | wc -l") == "0"
-    assert box.says("grep -c cgroup /proc/mounts || true") == "0"
+    assert box.says("grep -c ' cgroup' /proc/mounts || true") == "0"
 
 
 def test_cannot_take_over_the_device_nodes(box: Box) -> None:
@@ -131,7 +130,7 @@ def test_cannot_change_the_programs_that_the_node_lends_it(box: Box) -> None:
 def test_killing_everything_it_can_does_not_end_its_init(box: Box) -> None:
     box.shell("kill -9 -1")
 
-    assert box.says("cat /proc/1/comm") == "catatonit"
+    assert box.says("cat /proc/1/comm; ls -l /proc/1/exe | grep -c /dev/init") == "init\n1"
 
 
 def test_two_sandboxes_have_different_users_on_the_node(make_box: Callable[..., Box]) -> None:
@@ -149,9 +148,9 @@ def test_files_on_the_disk_belong_to_plain_ids(box: Box) -> None:
 
 
 def test_a_set_user_id_program_gives_nothing(box: Box) -> None:
-    box.says("cp /bin/busybox /usr/bin/id-of; chmod 4755 /usr/bin/id-of")
+    box.says("cp /bin/busybox /work/busybox; chmod 4755 /work/busybox")
 
-    outcome = box.run("/usr/bin/id-of", "id", "-u", user={"uid": 1000, "gid": 1000})
+    outcome = box.run("/work/busybox", "id", "-u", user={"uid": 1000, "gid": 1000})
 
     assert outcome.stdout == b"1000\n"
 

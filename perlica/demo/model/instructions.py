@@ -41,7 +41,7 @@ _READ = rf"(?:\bread|读取|查看|读)(?:一下)?{_FILE}{_PATH}"
 _CREATE = (
     rf"(?:\b(?:create|make)|创建|新建)(?:\s+an?|\s+the|一个)?(?:\s+new)?\s*{_SANDBOX}\s*"
     rf"(?:named|called|名为|叫做?)?\s*{_NAME}"
-    r"(?:\s*[,，]?\s*(?:\bfor\b|\bpurpose\b|用途|用于)(?:是|为)?\s*[:：]?\s*(?P<rest>[^\n]+))?"
+    r"(?:\s*[,，]?\s*(?:\bfor\b|\bpurpose\b|用途|用于)(?:是|为)?\s*[:：]?\s*(?P<rest>[^\n,，；;。]+))?"
 )
 _DELETE = rf"(?:\b(?:delete|destroy|remove)|删除|删掉|销毁)(?:\s+the)?\s*{_SANDBOX}\s*{_NAME}"
 _STOP = rf"(?:\bstop|停止|停掉)(?:\s+the)?\s*{_SANDBOX}\s*{_NAME}"

@@ -127,13 +127,13 @@ class ModelSection(Section):
         ),
     ] = "auto"
     max_tokens_field: Annotated[
-        Literal["max_tokens", "max_completion_tokens"],
+        Literal["auto", "max_tokens", "max_completion_tokens"],
         Meaning(
-            zh="限制输出长度的字段名",
-            en="name of the field that limits the output",
-            example='"max_tokens"',
+            zh="限制输出长度的字段名，auto 按地址判断",
+            en="name of the field that limits the output; auto goes by the address",
+            example='"auto"',
         ),
-    ] = "max_tokens"
+    ] = "auto"
     max_output_tokens: Annotated[
         Whole,
         Field(ge=64, le=131_072),

@@ -135,6 +135,11 @@ class RetentionSection(Section):
             example="30",
         ),
     ] = 30
+    backup_days: Annotated[
+        Whole,
+        Field(ge=1, le=90),
+        Meaning(zh="备份保留天数", en="days that backups are kept", example="14"),
+    ] = 14
     min_free_bytes: Annotated[
         Whole,
         Field(ge=16 * MIB, le=2**50),

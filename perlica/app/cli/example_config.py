@@ -1,0 +1,19 @@
+"""`perlica example-config`: every setting with its meaning, ready to be filled in."""
+
+import click
+
+from perlica.app.config.example import write_example
+
+
+@click.command("example-config", short_help="Print a configuration to begin with.")
+def command() -> None:
+    """Print a configuration to begin with.
+
+    What must be set stands there with an invented value; everything else is commented out and shows
+    its default.
+
+    \b
+    Example:
+      perlica example-config > /etc/perlica/perlica.toml
+    """
+    click.echo(write_example(), nl=False)

@@ -1,0 +1,43 @@
+"""`perlica run`: the service in the foreground, for systemd or a container."""
+
+from pathlib import Path
+
+import click
+
+from perlica.app.cli.options import config_option, say_invalid
+from perlica.app.config import ConfigInvalid, load_config
+from perlica.app.logs import start_logging
+from perlica.app.run import run_service
+from perlica.app.secrets import read_secrets
+from perlica.domain.errors import Misconfigured
+
+EXIT_CONFIG = 78
+"""EX_CONFIG: a restart cannot help, so that a supervisor can be told not to try."""
+
+
+@click.command("run", short_help="Run the service until it is told to stop.")
+@config_option
+def command(config_path: Path) -> None:
+    """Run the service until SIGTERM or SIGINT.
+
+    \b
+    Exit codes:
+      0   stopped as asked
+      3   a part did not start
+      4   a part died; start it again
+      78  the configuration or what it names is wrong; a restart cannot help
+          (systemd: RestartPreventExitStatus=78)
+
+    The log goes to stderr as one JSON object on each line.
+    """
+    try:
+        config = load_config(config_path)
+        start_logging(config.log, secrets=read_secrets(config).values())
+        code = run_service(config)
+    except ConfigInvalid as invalid:
+        say_invalid(invalid, None)
+        code = EXIT_CONFIG
+    except Misconfigured as wrong:
+        click.echo(f"perlica: {wrong.text}\n{wrong.remedy}".rstrip(), err=True)
+        code = EXIT_CONFIG
+    raise SystemExit(code)

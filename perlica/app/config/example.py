@@ -1,0 +1,94 @@
+"""An example of the configuration, written from the declarations themselves.
+
+`perlica example-config` prints it and config.example.toml is a copy of it (a test holds that), so
+that neither can forget a setting or show another default.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from pathlib import Path
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from perlica.app.config.meaning import meaning_of, say_expected, section_of
+from perlica.app.config.root import Config
+from perlica.domain.texts import Language
+
+_HEAD = """\
+# Perlica 的配置：一个文件，没有任何密钥。Perlica's configuration: one file, and no secret in it.
+# 没有注释掉的必须填写；注释掉的显示默认值。
+# What is not commented out must be set; what is commented out shows its default.
+# 检查 / check: perlica check-config FILE    诊断 / diagnose: perlica doctor FILE
+"""
+_SECTIONS: Mapping[str, tuple[str, str]] = {
+    "service": ("服务本身", "the service itself"),
+    "napcat": ("QQ 连接与目标群", "the connection to QQ and the target group"),
+    "members": ("谁能用；只认 QQ 号", "who may use it; QQ numbers alone count"),
+    "model": ("语言模型", "the language model"),
+    "task": ("任务的预算；到了就结束", "budgets of a task; hitting one ends it"),
+    "approval": ("审批", "approvals"),
+    "sandbox": (
+        "沙箱；整节缺少或缺值时关闭这项能力",
+        "sandboxes; off while the section or a value of it is missing",
+    ),
+    "outbox": ("发消息", "sending"),
+    "retention": ("保留期与磁盘", "how long things are kept, and the disk"),
+    "context": ("给模型的说明", "what the model is told"),
+    "policy": ("策略文件", "the policy file"),
+    "log": ("日志", "the log"),
+}
+_COMMENTED = frozenset({"sandbox"})
+
+
+def write_example() -> str:
+    """The example as TOML text."""
+    lines = [_HEAD.rstrip()]
+    for name, (zh, en) in _SECTIONS.items():
+        section = section_of(Config.model_fields[name].annotation)
+        if section is not None:
+            mark = "# " if name in _COMMENTED else ""
+            lines += ["", f"# {zh} / {en}", *_write_section(name, section, mark)]
+    return "\n".join(lines) + "\n"
+
+
+def _write_section(path: str, section: type[BaseModel], mark: str) -> Iterator[str]:
+    yield f"{mark}[{path}]"
+    inner: list[tuple[str, type[BaseModel]]] = []
+    for key, field in section.model_fields.items():
+        nested = section_of(field.annotation)
+        if nested is not None:
+            inner.append((key, nested))
+        else:
+            yield from _write_setting(key, field, mark)
+    for key, nested in inner:
+        yield ""
+        yield from _write_section(f"{path}.{key}", nested, mark)
+
+
+def _write_setting(key: str, field: FieldInfo, mark: str) -> Iterator[str]:
+    meaning = meaning_of(field)
+    expected = say_expected(field, Language.zh).strip()
+    yield f"# {meaning.zh}（{expected}）/ {meaning.en}"
+    if key in _SHOWN_BY_EXAMPLE or field.is_required():
+        yield f"{mark}{key} = {meaning.example}"
+    elif field.default is None:
+        yield f"# {key} = {meaning.example}"
+    else:
+        yield f"# {key} = {_toml(field.default)}"
+
+
+_SHOWN_BY_EXAMPLE = frozenset({"url", "key_file"})
+"""Optional by themselves, yet nearly every configuration has them."""
+
+
+def _toml(value: object) -> str:
+    """A default as TOML: text, number, true or false, list."""
+    if isinstance(value, Enum):
+        return json.dumps(value.value)
+    if isinstance(value, str | Path):
+        return json.dumps(str(value), ensure_ascii=False)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return json.dumps(list(value) if isinstance(value, tuple) else value)
