@@ -191,19 +191,19 @@ class Outbox(PerlicaActor):
             self._try(row)
 
     def _try(self, row: OutboxRow) -> None:
-        at_s = monotonic_s()
-        text = self._check.examine(row, at_s, now_ms())
+        text = self._check.examine(row, monotonic_s(), now_ms())
         if isinstance(text, Protected):
-            self._send(row, text, at_s)
+            self._send(row, text)
         elif text.reason in _WITHOUT_NOTICE:
             self._rows.refuse(row, text.reason)
         else:
             self._rows.withhold(row, text.reason, text.instead)
 
-    def _send(self, row: OutboxRow, text: Protected, at_s: float) -> None:
+    def _send(self, row: OutboxRow, text: Protected) -> None:
         settings = self._settings
         echo = new_echo()
         row = self._rows.begin_attempt(row, echo=echo, text_sha256=hash_text(text.content))
+        at_s = monotonic_s()
         self._pace.note(at_s)
         self._check.note_sent(row, at_s)
         self._flight = _Flight(row=row, due_s=at_s + settings.answer_within_s + _ANSWER_GRACE_S)

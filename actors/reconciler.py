@@ -116,10 +116,10 @@ class Reconciler(PerlicaActor):
 
     def _clean(self) -> None:
         """One short batch; again at the next tick while there is more."""
-        cleaned = self._retention.run_batch()
+        cleaned = self._retention.clean_up()
         if cleaned.rows:
             _log.info("expired records deleted", extra={"rows": dict(cleaned.rows)})
-        if cleaned.more or (cleaned.rows and not self._retention.finish()):
+        if cleaned.more:
             self._clean_up.again()
 
     def _settle_left_open(self) -> None:

@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from perlica.app.config import Config
 from perlica.app.config.problems import filled
+from perlica.app.descriptor import opened, read_at_most
 from perlica.domain.errors import Misconfigured
 from perlica.domain.texts import Language, Text
 
@@ -96,16 +97,15 @@ def read_secret(path: Path, *, key: str) -> Secret:
     Raises: SecretInvalid.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with opened(path) as descriptor:
+            fault = _fault_of(os.fstat(descriptor), path)
+            raw = b"" if fault else read_at_most(descriptor, MAX_SECRET_BYTES)
     except FileNotFoundError:
         raise _invalid("secret_missing", key, path) from None
     except OSError:
         raise _invalid("secret_unreadable", key, path) from None
-    with os.fdopen(descriptor, "rb") as file:
-        fault = _fault_of(os.fstat(descriptor), path)
-        if fault:
-            raise _invalid(fault, key, path)
-        raw = file.read(MAX_SECRET_BYTES + 1)
+    if fault:
+        raise _invalid(fault, key, path)
     return Secret(key, _text_of(raw, key, path))
 
 

@@ -12,6 +12,8 @@ UNIT_BYTES: Final = 256 * 1024
 OVERLAP_BYTES: Final = 8 * 1024
 MAX_VALUE_BYTES: Final = 64 * 1024 * 1024
 DEADLINE_S: Final = 0.25
+"""Processor time one unit may take: a busy machine must not withhold a message."""
+DEADLINE_WALL_S: Final = 3.0
 MAX_DECODE_DEPTH: Final = 4
 MAX_DECODED_BYTES: Final = 1024 * 1024
 MAX_VIEW_BYTES: Final = 4 * 1024 * 1024
@@ -24,21 +26,25 @@ class ScanIncomplete(Exception):
 
 @dataclass(slots=True)
 class Budget:
-    """What one unit may still spend. `deadline_s` is monotonic time."""
+    """What one unit may still spend: until when by the thread's processor time, and by the clock."""
 
     deadline_s: float
+    deadline_wall_s: float
     decoded_bytes_left: int = MAX_DECODED_BYTES
     view_bytes_left: int = MAX_VIEW_BYTES
     findings_left: int = MAX_FINDINGS
 
     @classmethod
     def start(cls, allowed_s: float = DEADLINE_S) -> "Budget":
-        """Return a full budget that ends `allowed_s` from now."""
-        return cls(deadline_s=time.monotonic() + allowed_s)
+        """Return a full budget that ends after `allowed_s` of this thread's processor time."""
+        return cls(
+            deadline_s=time.thread_time() + allowed_s,
+            deadline_wall_s=time.monotonic() + DEADLINE_WALL_S,
+        )
 
     def check(self) -> None:
         """Raise when the time is up."""
-        if time.monotonic() > self.deadline_s:
+        if time.thread_time() > self.deadline_s or time.monotonic() > self.deadline_wall_s:
             raise ScanIncomplete("deadline")
 
     def spend_decoded(self, count: int) -> None:

@@ -42,12 +42,18 @@ def fold(text: str) -> View | None:
     return _build(text)
 
 
+def fold_bytes(data: bytes) -> View | None:
+    """Return derived bytes folded; bytes that are no UTF-8 stay as they are."""
+    text = data.decode(errors="surrogateescape")
+    return None if _FOLDABLE.search(text) is None else _build(text)
+
+
 def _build(text: str) -> View:
-    builder, data = ViewBuilder(), text.encode()
+    builder, data = ViewBuilder(), _bytes(text)
     at_text = at_bytes = 0
     for match in _FOLDABLE.finditer(text):
-        start = at_bytes + len(text[at_text : match.start()].encode())
-        end = start + len(match.group().encode())
+        start = at_bytes + len(_bytes(text[at_text : match.start()]))
+        end = start + len(_bytes(match.group()))
         new = _folded(text, match)
         if new is not None:
             builder.copy(data, at_bytes, start)
@@ -57,6 +63,10 @@ def _build(text: str) -> View:
         at_text, at_bytes = match.end(), end
     builder.copy(data, at_bytes, len(data))
     return builder.build()
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")
 
 
 def _folded(text: str, match: re.Match[str]) -> bytes | None:

@@ -5,6 +5,7 @@ The scan asks for these after the text itself; each is a window around changes, 
 
 import html
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -39,10 +40,17 @@ _DATE_LIKE: Final = re.compile(rb"(?:\d{4}-\d\d|\d\d:\d\d|\d{1,3}(?:\.\d{1,3}){3
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A window of a derived reading. Of a joined one only hits across one of the `seams` count."""
+    """All windows of one derived reading. Of joined lines only hits across one of the `seams` count."""
 
     view: View
     seams: tuple[int, ...] = ()
+
+    def counts(self, start: int, end: int) -> bool:
+        """Return whether a hit there is one that only this reading shows."""
+        if not self.seams:
+            return True
+        at = bisect_right(self.seams, start)
+        return at < len(self.seams) and self.seams[at] < end
 
 
 def derive(data: bytes) -> Iterator[Reading]:
@@ -58,31 +66,33 @@ def derive(data: bytes) -> Iterator[Reading]:
 def _windows(
     data: bytes, pattern: Pattern, change: Callable[[bytes, Match], bytes | None]
 ) -> Iterator[Reading]:
-    """Yield views around the places that `change` rewrites; neighbours share one window."""
+    """Yield a view of windows around the places that `change` rewrites, if there are any."""
+    builder = ViewBuilder()
     group: list[tuple[int, int, bytes]] = []
     for match in pattern.finditer(data):
         new = change(data, match)
         if new is None:
             continue
         if group and match.start() - group[-1][1] > 2 * _AROUND:
-            yield Reading(_window(data, group))
+            _add_window(builder, data, group)
             group = []
         group.append((match.start(), match.end(), new))
     if group:
-        yield Reading(_window(data, group))
+        _add_window(builder, data, group)
+        yield Reading(builder.build())
 
 
-def _window(data: bytes, changes: list[tuple[int, int, bytes]]) -> View:
+def _add_window(builder: ViewBuilder, data: bytes, changes: list[tuple[int, int, bytes]]) -> None:
     first, last = changes[0][0], changes[-1][1]
     start = _back_to_space(data, max(0, first - _AROUND))
     end = _on_to_space(data, min(len(data), last + _AROUND))
-    builder, at = ViewBuilder(), start
+    at = start
+    builder.separate(start)
     for begin, stop, new in changes:
         builder.copy(data, at, begin)
         builder.replace(new, begin, stop)
         at = stop
     builder.copy(data, at, end)
-    return builder.build()
 
 
 def _back_to_space(data: bytes, at: int) -> int:
@@ -138,6 +148,7 @@ def _joined(data: bytes, match: Match) -> bytes | None:
 
 def _soft_joins(data: bytes) -> Iterator[Reading]:
     """Yield lines joined where a token seems to go on behind a line break, whole chains at once."""
+    builder, seams = ViewBuilder(), []
     chain: list[Match] = []
     at = 0
     while match := _SPLIT.search(data, at):
@@ -145,15 +156,19 @@ def _soft_joins(data: bytes) -> Iterator[Reading]:
         if not _goes_on(match):
             continue
         if chain and match.start(1) != chain[-1].start(3):
-            yield _chained(data, chain)
+            seams.extend(_add_chain(builder, data, chain))
             chain = []
         chain.append(match)
     if chain:
-        yield _chained(data, chain)
+        seams.extend(_add_chain(builder, data, chain))
+        yield Reading(builder.build(), tuple(seams))
 
 
 def _goes_on(match: Match) -> bool:
-    left, right = match.group(1) or b"", match.group(3) or b""
+    right = match.group(3) or b""
+    if right.isalpha() and (right.islower() or right.istitle()) and len(right) < 12:  # noqa: PLR2004 - a word
+        return wordiness(right.decode("latin-1")) < -1 and len(right) > 5 and _is_piece(match.group(1) or b"")  # noqa: PLR2004
+    left = match.group(1) or b""
     if len(left) > 2000 or _DATE_LIKE.match(right) or _ASSIGNS.match(right) or completes(left):  # noqa: PLR2004
         return False
     if right.startswith(b"="):
@@ -176,16 +191,14 @@ def _is_piece(run: bytes) -> bool:
     return any(map(str.isalnum, text)) and not _is_worded(text)
 
 
-def _chained(data: bytes, chain: list[Match]) -> Reading:
+def _add_chain(builder: ViewBuilder, data: bytes, chain: list[Match]) -> Iterator[int]:
+    """Append the joined lines and yield where in the view they were joined."""
     first, last = chain[0], chain[-1]
     line = data.rfind(b"\n", 0, first.start(1))
-    start = max(line + 1, first.start(1) - _AROUND)
-    end = min(len(data), last.end(3) + 2)
-    builder, at, length, seams = ViewBuilder(), start, 0, []
+    at = max(line + 1, first.start(1) - _AROUND)
+    builder.separate(at)
     for match in chain:
         builder.copy(data, at, match.end(1))
-        length += match.end(1) - at
-        seams.append(length)
+        yield builder.length
         at = match.start(3)
-    builder.copy(data, at, end)
-    return Reading(builder.build(), tuple(seams))
+    builder.copy(data, at, min(len(data), last.end(3) + 2))

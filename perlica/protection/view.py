@@ -5,6 +5,12 @@ The scanner looks at folded, unescaped and joined readings; what it finds there 
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from typing import Final
+
+from perlica.protection.placeholder import FILLER
+
+
+BORDER: Final = b"\n" + FILLER + b"\n"
 
 
 @dataclass(slots=True)
@@ -55,42 +61,15 @@ class ViewBuilder:
             self._chunks.append(new)
             self._length += len(new)
 
+    @property
+    def length(self) -> int:
+        """How many bytes were appended so far."""
+        return self._length
+
+    def separate(self, at: int) -> None:
+        """Append a border that no hit crosses, between two windows of one view."""
+        self.replace(BORDER, at, at)
+
     def build(self) -> View:
         """Return the view."""
         return View(b"".join(self._chunks), self._starts, self._bases)
-
-
-def through(outer: View, inner: View) -> View:
-    """Return `inner`, a view of `outer`, as a view of the base of `outer`."""
-    bases = [outer.to_base(start, end) for start, end in inner.bases]
-    return _split_linear(outer, inner, bases)
-
-
-def _split_linear(outer: View, inner: View, bases: list[tuple[int, int]]) -> View:
-    """Cut copied pieces of `inner` where `outer` changes, so that equal lengths mean byte by byte."""
-    starts: list[int] = []
-    targets: list[tuple[int, int]] = []
-    ends = [*inner.starts[1:], len(inner.data)]
-    for begin, stop, (source, source_end), base in zip(
-        inner.starts, ends, inner.bases, bases, strict=True
-    ):
-        if stop - begin != source_end - source:
-            starts.append(begin)
-            targets.append(base)
-            continue
-        at = source
-        while at < source_end:
-            piece = bisect_right(outer.starts, at) - 1
-            piece_end = (
-                outer.starts[piece + 1] if piece + 1 < len(outer.starts) else len(outer.data)
-            )
-            upto = min(source_end, piece_end)
-            starts.append(begin + at - source)
-            targets.append(outer.to_base(at, upto))
-            at = upto
-    return View(inner.data, starts, targets)
-
-
-def identity(data: bytes) -> View:
-    """Return `data` as a view of itself."""
-    return View(data, [0], [(0, len(data))])

@@ -6,6 +6,7 @@ Letters are judged by pairs, mixed strings by how often the character class chan
 import math
 import re
 from collections import Counter
+from operator import ne
 from typing import Final
 
 # One digit for each pair of letters aa, ab, … zz: 5 is chance, each step a factor of the square root of two.
@@ -40,7 +41,11 @@ _PAIRS: Final = (
 )
 _CHANCE: Final = 5
 _LETTERS: Final = re.compile(r"[a-z]{2,}")
-_UPPER, _LOWER, _DIGIT, _OTHER = range(4)
+_CLASS_OF: Final = {
+    code: "A" if chr(code).isupper() else "a" if chr(code).islower() else "0" if chr(code).isdigit() else "-"
+    for code in range(128)
+}
+_LOOKED_AT: Final = 256
 _JUMBLED: Final = 0.29
 _UNWORDED: Final = -0.75
 
@@ -57,22 +62,18 @@ def wordiness(text: str) -> float:
 
 def jumble(text: str) -> float:
     """Return the share of neighbours that change class, a capital that begins a word left out."""
-    changes = 0
-    previous = _OTHER
-    for index, char in enumerate(text):
-        current = _class_of(char)
-        if index and current != previous and (previous, current) != (_UPPER, _LOWER):
-            changes += 1
-        previous = current
-    return changes / (len(text) - 1) if len(text) > 1 else 0.0
+    if len(text) < 2:  # noqa: PLR2004
+        return 0.0
+    classes = _classes(text)
+    changes = sum(map(ne, classes, classes[1:])) - classes.count("Aa")
+    return changes / (len(text) - 1)
 
 
-def _class_of(char: str) -> int:
-    if char.islower():
-        return _LOWER
-    if char.isupper():
-        return _UPPER
-    return _DIGIT if char.isdigit() else _OTHER
+def _classes(text: str) -> str:
+    """Return `A`, `a`, `0` or `-` for each character."""
+    if text.isascii():
+        return text.translate(_CLASS_OF)
+    return "".join(char.translate(_CLASS_OF) if char.isascii() else "-" for char in text)
 
 
 def entropy_bits(text: str) -> float:
@@ -83,16 +84,17 @@ def entropy_bits(text: str) -> float:
 
 def class_count(text: str) -> int:
     """Return how many of lower case, upper case, digits and other characters occur."""
-    return len({_class_of(char) for char in text})
+    return len(set(_classes(text)))
 
 
 def is_dice(text: str) -> bool:
     """Return whether 16 or more characters were drawn at random as far as their look can tell."""
+    text = text[:_LOOKED_AT]
     if len(text) < 16 or len(set(text)) < 8:  # noqa: PLR2004 - shorter says nothing
         return False
     has_digit, has_letter = any(map(str.isdigit, text)), any(map(str.isalpha, text))
     if has_digit and has_letter:
-        return jumble(text) >= _JUMBLED or (wordiness(text) < _UNWORDED and _digits(text) > 1)
+        return jumble(text) >= _JUMBLED or (wordiness(text) < _UNWORDED and (_digits(text) > 1 or len(text) > 24))  # noqa: PLR2004
     if has_letter:
         return wordiness(text) < _UNWORDED or jumble(text) >= _JUMBLED + 0.1
     return False

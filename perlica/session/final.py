@@ -137,7 +137,7 @@ def _say_detail(effect: Mapping[str, object]) -> str:
 
 
 def _quiet(text: str) -> str:
-    return clip_line(neutralise(text), _DETAIL_CODE_POINTS)
+    return clip_line(neutralise(text[: 4 * _DETAIL_CODE_POINTS]), _DETAIL_CODE_POINTS)
 
 
 def _say_state(operation: Operation, language: Language) -> str:

@@ -19,7 +19,12 @@ _JOINER: Final = "\u200d"
 _EMOJI_STYLE: Final = "\ufe0f"
 _BLANK_LETTERS: Final = frozenset("\u115f\u1160\u3164\uffa0\u2800")
 _DOTS: Final = ".．。｡․﹒⋅"
-_COMMAND: Final = re.compile(rf"[{_DOTS}](?=\s?(?:approve|deny|recovery)\b)", re.IGNORECASE)
+_FULL_WIDTH: Final = ord("ａ") - ord("a")
+_DECIDING: Final = "|".join(
+    "".join(f"[{letter}{chr(ord(letter) + _FULL_WIDTH)}]" for letter in word)
+    for word in ("approve", "deny", "recovery")
+)
+_COMMAND: Final = re.compile(rf"[{_DOTS}](?=\s?(?:{_DECIDING}))", re.IGNORECASE)
 _BRACKETS: Final = str.maketrans("【】〖〗︻︼︗︘⁅⁆", "[][][][][]")
 _MARKS: Final = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u20d0-\u20ff"
 _MARKS_IN_A_ROW: Final = re.compile(f"([{_MARKS}]{{3}})[{_MARKS}]+")
@@ -27,17 +32,18 @@ _MANY_SPACES: Final = re.compile(r"[ \t\u00a0\u2000-\u200a\u202f\u205f\u3000]{12
 _MANY_LINES: Final = re.compile(r"(?:[ \t\u3000]*\n){3,}")
 
 _FENCE: Final = re.compile(r"^\s{0,3}(?:```+|~~~+)[\w+.-]*\s*$")
-_HEADING: Final = re.compile(r"^\s{0,3}#{1,6}\s+(.*?)\s*#*\s*$")
+_HEADING: Final = re.compile(r"^\s{0,3}#{1,6}\s+(.*)$")
+_HEADING_END: Final = re.compile(r"\s#+$")
 _RULE: Final = re.compile(r"^\s{0,3}(?:(?:\*\s*){3,}|(?:-\s*){3,}|(?:_\s*){3,})$")
-_TABLE_RULE: Final = re.compile(r"^\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)+\|?\s*$")
-_CODE_SPAN: Final = re.compile(r"(`{1,8})(?!`)(.{1,2000}?)(?<!`)\1(?!`)")
+_TABLE_RULE: Final = re.compile(r"^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?\s*$")
+_CODE_SPAN: Final = re.compile(r"(`{1,8})(?!`)(.{1,500}?)(?<!`)\1(?!`)")
 _IMAGE_OR_LINK: Final = re.compile(
     r"!?\[([^\[\]\n]{0,500})\]\((?:<([^<>\n]{1,2000})>|([^()\s]{1,2000}))\)"
 )
 _STRONG: Final = re.compile(
-    r"(?<![\w*])(\*\*\*|\*\*)(?=[^\s*])(.{1,2000}?)(?<=[^\s*])\1(?![\w*])", re.ASCII
+    r"(?<![\w*])(\*\*\*|\*\*)(?=[^\s*])(.{1,500}?)(?<=[^\s*])\1(?![\w*])", re.ASCII
 )
-_STRUCK: Final = re.compile(r"~~(?=\S)([^~\n]{1,2000}?)(?<=\S)~~")
+_STRUCK: Final = re.compile(r"~~(?=\S)([^~\n]{1,500}?)(?<=\S)~~")
 
 
 def neutralise(text: str) -> str:
@@ -70,7 +76,7 @@ def strip_markdown(text: str) -> str:
 def _strip_line(line: str) -> str:
     heading = _HEADING.match(line)
     kept, end = [], 0
-    source = heading.group(1) if heading else line
+    source = _HEADING_END.sub("", heading.group(1).rstrip()) if heading else line
     for span in _CODE_SPAN.finditer(source):
         kept += [_strip_marks(source[end : span.start()]), span.group(2)]
         end = span.end()

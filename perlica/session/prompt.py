@@ -43,7 +43,7 @@ _LANGUAGES: Final = {
 }
 _CUTS: Final = {
     CutBy.nothing: "没有更早的相关消息被略去",
-    CutBy.age: "更早的消息超过 15 分钟，已略去",
+    CutBy.age: "更早的消息超过了时间范围，已略去",
     CutBy.messages: "条数到了上限，更早的已略去",
     CutBy.code_points: "字数到了上限，更早的已略去",
 }

@@ -247,7 +247,7 @@ class MessageStore:
         hits = self._db.stream(_SEARCH, {"query": query, **span, **times})
         found = (row for row in islice(hits, MAX_EXAMINED_HITS) if folded in fold(row["content"]))
         messages = [_message(row) for row in islice(found, limit)]
-        return tuple(sorted(messages, key=_order, reverse=True))
+        return tuple(sorted(messages, key=_time, reverse=True))
 
     def _rows_between(self, after_ms: int, before_ms: int) -> Row | None:
         """The span of row ids outside which no message of this time can stand."""
@@ -308,6 +308,10 @@ class MessageStore:
 
 def _order(message: StoredMessage) -> tuple[int, int]:
     return (message.order_seq, message.row)
+
+
+def _time(message: StoredMessage) -> tuple[int, int, int]:
+    return (message.sent_at_ms, *_order(message))
 
 
 def _key_bindings(key: MessageKey) -> dict[str, object]:

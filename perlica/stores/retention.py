@@ -17,10 +17,12 @@ from perlica.domain.clock import monotonic_s, now_ms
 from perlica.stores.database import Database
 
 _DAY_MS: Final = 86_400_000
-ROWS_AT_ONCE: Final = 2
-"""Rows between two looks at the clock: out of an index of a million, a message takes 5 ms."""
-BATCH_WITHIN_S: Final = 0.02
-"""A transaction takes no more rows after this; write transactions stay under 50 ms (DESIGN §3)."""
+TRANSACTION_S: Final = 0.025
+"""What a deletion aims at; write transactions stay under 50 ms (DESIGN §3)."""
+FIRST_ROWS: Final = 4
+MAX_ROWS: Final = 256
+"""Rows of one transaction at first and at most; in between what the last one took decides, because
+the index does its work at the commit: of a million messages, one takes 5 ms."""
 CLEAN_UP_WITHIN_S: Final = 2.0
 """What the reconciler spends at once; it has other things to look at."""
 PAGES_AT_ONCE: Final = 128
@@ -118,7 +120,11 @@ _RULES: Final = (
             SELECT 1 FROM sandbox_operations WHERE sandbox_id = sandboxes.id)""",
     ),
     _Rule(table="audit_events", condition="at_ms < :audit_ms"),
-    _Rule(table="message_days", condition="day < :message_day"),
+    _Rule(
+        table="message_days",
+        condition="""day < :message_day AND NOT EXISTS (
+            SELECT 1 FROM group_messages WHERE id BETWEEN first_row AND last_row)""",
+    ),
     _Rule(
         table="messages_in_hand",
         condition="marked_at_ms < :message_ms AND in_hand = 0",
@@ -141,6 +147,7 @@ class Retention:
         """Keep records by these ages; under disk pressure the caller gives shorter ones."""
         self._db = db
         self._ages = RetentionAges() if ages is None else ages
+        self._at_once: dict[str, int] = {}
 
     def clean_up(self, within_s: float = CLEAN_UP_WITHIN_S) -> Cleaned:
         """Delete what is due, in short transactions, for about `within_s` seconds in all.
@@ -171,18 +178,18 @@ class Retention:
         return self.clean_up(within_s=math.inf)
 
     def _apply(self, rule: _Rule, limits: Mapping[str, int], rows: dict[str, int]) -> bool:
-        """Delete for a short while, counting into `rows`; whether the rule is through."""
-        bindings = {**limits, "rows": ROWS_AT_ONCE}
+        """Delete a few in one transaction, counting into `rows`; whether the rule is through."""
+        at_once = self._at_once.get(rule.table, FIRST_ROWS)
+        bindings = {**limits, "rows": at_once}
         if not self._has_any(rule, bindings):
             return True
-        is_through = False
+        began_s = monotonic_s()
         with self._db.transaction():
-            until_s = monotonic_s() + BATCH_WITHIN_S
-            while not is_through and monotonic_s() < until_s:
-                count = len(self._db.change(rule.sql, bindings))
-                rows[rule.table] = rows.get(rule.table, 0) + count
-                is_through = count < ROWS_AT_ONCE
-        return is_through
+            count = len(self._db.change(rule.sql, bindings))
+        took_s = max(monotonic_s() - began_s, TRANSACTION_S / MAX_ROWS)
+        rows[rule.table] = rows.get(rule.table, 0) + count
+        self._at_once[rule.table] = min(max(1, int(count * TRANSACTION_S / took_s)), MAX_ROWS)
+        return count < at_once
 
     def _has_any(self, rule: _Rule, bindings: Mapping[str, int]) -> bool:
         """Look before the write lock is taken: most of the time nothing is due."""

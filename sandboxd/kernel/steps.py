@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from sandboxd import _native
 from sandboxd.faults import Fault, Misconfigured, Retryable
 
+IDMAPPED_LAYERS_SINCE = (5, 19)
+"""The first kernel whose overlayfs takes idmapped layers."""
 _RECORD_BYTES = 8192
 _TELLING = ("overlayfs:", "XFS (", "SQUASHFS", "squashfs", "loop", "I/O error")
 _MISSING_FEATURE = {errno.ENODEV, errno.ENOSYS, errno.EOPNOTSUPP}

@@ -16,11 +16,11 @@ from sandboxd.kernel.cgroups import CgroupMode, ControlGroups
 from sandboxd.kernel.children import CHILDREN
 from sandboxd.kernel.confinement import Room
 from sandboxd.kernel.loops import LoopDevices
+from sandboxd.kernel.steps import IDMAPPED_LAYERS_SINCE
 from sandboxd.runtime.container import OciRuntime
 from sandboxd.storage.records import Records, write_durably
 from sandboxd.wire import NodeFacts
 
-_IDMAPPED_LAYERS_SINCE = (5, 19)
 _VERSION_WITHIN_S = 10.0
 
 
@@ -84,7 +84,7 @@ def find_facts(config: Config, room: Room, mode: CgroupMode) -> NodeFacts:
         runtime=Path(config.runtime).name,
         runtime_version=version.group(1).decode("ascii", "replace") if version else "unknown",
         cgroup_mode=mode,
-        idmapped_layers=kernel_version() >= _IDMAPPED_LAYERS_SINCE,
+        idmapped_layers=kernel_version() >= IDMAPPED_LAYERS_SINCE,
         layers_by_descriptor=not config.layers_by_path and takes_layers_by_descriptor(),
         outputs_survive_restart=room.outputs_survive_restart,
     )

@@ -307,6 +307,34 @@ def test_the_history_survives_a_restart_and_a_torn_line(tmp_path: Path) -> None:
     assert new.real_seq == kept.real_seq + 2
 
 
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        '{"action":"send_group_msg","params":{"group_id":600100200,"message":[1,null,"x"]}}',
+        '{"action":"send_group_msg","params":{"group_id":[],"message":{"type":"text","data":7}}}',
+        '{"action":"send_group_msg","params":{"group_id":"6e8","message":[{"type":[],"data":{}}]}}',
+        '{"action":"get_group_msg_history","params":{"group_id":{},"count":"many"}}',
+        '{"action":"get_group_msg_history","params":{"group_id":600100200,"count":-3}}',
+        '{"action":"get_msg","params":{"message_id":{"a":1}}}',
+        '{"action":"set_msg_emoji_like","params":{"message_id":1e999,"emoji_id":null}}',
+        '{"action":["get_msg"],"params":[],"echo":[[]]}',
+        "[" * 100_000,
+        "12",
+        "",
+    ],
+)
+def test_nonsense_costs_at_most_its_own_answer(
+    request_text: str, napcat: NapCatStandIn, peer: Peer
+) -> None:
+    napcat.say(MING, "在")
+    peer.frames_so_far()
+
+    peer.send(request_text)
+    frames = peer.frames_so_far()
+
+    assert [frame["status"] for frame in frames] in (["failed"], [])
+
+
 def test_no_thread_outlives_the_stand_in() -> None:
     with NapCatStandIn() as napcat:
         peers = [Peer(napcat) for _ in range(3)]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.check import shapes, texts
+from tools.check import shapes, texts, tree
 
 
 def _write(folder: Path, name: str, text: str) -> list[Path]:
@@ -69,3 +69,11 @@ def test_an_empty_name_is_found(tmp_path: Path) -> None:
     paths = _write(tmp_path, "perlica/utils/text.py", "x = 1\n")
 
     assert "'utils' says nothing" in next(shapes.find_faults(paths))
+
+
+def test_a_tree_without_git_lists_the_same_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    by_git = set(tree.list_files())
+
+    monkeypatch.setattr("shutil.which", lambda _: None)
+
+    assert set(tree.list_files()) == by_git

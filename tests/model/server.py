@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 WAIT_S = 10.0
+Json: TypeAlias = Any
+"""A JSON value that a test looks into."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ class Request:
     body: bytes
 
     @property
-    def json(self) -> Any:
+    def json(self) -> Json:
         return json.loads(self.body)
 
 

@@ -1,30 +1,36 @@
 """The Anthropic messages API over real sockets: blocks, signatures, tool use, replay."""
 
 import json
-from typing import Any
 
 import pytest
 
-from perlica.clients.model import AssistantMessage, Finish, ModelTurn, SentCall, ToolMessage, UserMessage
+from perlica.clients.model import (
+    AssistantMessage,
+    Finish,
+    ModelTurn,
+    SentCall,
+    ToolMessage,
+    UserMessage,
+)
 from perlica.clients.model.anthropic import AnthropicClient
 from perlica.clients.model.thinking import MAX_OPAQUE_BYTES, read_thinking, unpack_thinking
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Misconfigured, PerlicaError, Refused, Retryable
-from tests.model.server import Answer, RawServer, encode_event, stream, whole
+from tests.model.server import Answer, Json, RawServer, Request, encode_event, stream, whole
 from tests.model.words import QUESTION, RUN, called, sealed, settings
 
 THOUGHT = {"type": "thinking", "thinking": "", "signature": ""}
 
 
-def event(kind: str, **fields: Any) -> bytes:
+def event(kind: str, **fields: Json) -> bytes:
     return encode_event({"type": kind, **fields}, kind)
 
 
-def start(index: int, **block: Any) -> bytes:
+def start(index: int, **block: Json) -> bytes:
     return event("content_block_start", index=index, content_block=block)
 
 
-def more(index: int, kind: str, **fields: Any) -> bytes:
+def more(index: int, kind: str, **fields: Json) -> bytes:
     return event("content_block_delta", index=index, delta={"type": kind, **fields})
 
 
@@ -38,7 +44,9 @@ def message(*events: bytes, reason: str = "end_turn") -> Answer:
     )
 
 
-def ask(answer: Answer, conversation: Any = QUESTION, **changes: Any) -> tuple[ModelTurn, Any, Any]:
+def ask(
+    answer: Answer, conversation: Json = QUESTION, **changes: Json
+) -> tuple[ModelTurn, Json, Request]:
     with RawServer(answer) as server:
         url = server.url.removesuffix("/v1")
         client = AnthropicClient(settings(url, key=lambda: "k", **changes))
@@ -238,7 +246,9 @@ def test_signed_thinking_is_kept_and_replayed_unchanged() -> None:
 def test_thinking_that_is_too_long_to_keep_is_refused() -> None:
     with pytest.raises(Refused, match="model_answer_too_large"):
         ask(
-            message(start(0, **THOUGHT), more(0, "thinking_delta", thinking="x" * MAX_OPAQUE_BYTES)),
+            message(
+                start(0, **THOUGHT), more(0, "thinking_delta", thinking="x" * MAX_OPAQUE_BYTES)
+            ),
             max_text_bytes=4 * MAX_OPAQUE_BYTES,
         )
 

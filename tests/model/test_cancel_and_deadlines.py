@@ -1,22 +1,22 @@
-"""A model server that hangs in any way: cancel takes effect at once, deadlines hold, sockets close."""
+"""A model server that hangs in any way: cancel is prompt, deadlines hold, sockets close."""
 
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
 import pytest
 
-from perlica.clients.model import ModelClient, ModelTurn, open_client
-from perlica.clients.model import dialing
+from perlica.clients.model import ModelClient, ModelTurn, dialing, open_client
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Cancelled, PerlicaError, Retryable
 from tests.model.server import (
     WAIT_S,
     Answer,
+    Json,
     RawServer,
     drip,
     drip_head,
@@ -67,7 +67,7 @@ class Ask:
 
 
 @contextmanager
-def opened(url: str, **changes: Any) -> Iterator[ModelClient]:
+def opened(url: str, **changes: Json) -> Iterator[ModelClient]:
     client = open_client(settings(url, **changes))
     try:
         yield client
@@ -224,7 +224,7 @@ def test_connecting_has_its_own_deadline(greets: bool, tls: tuple[ssl.SSLContext
         with opened(url, connect_s=0.2, ca_file=tls[1]) as client:
             began = monotonic()
 
-            with pytest.raises(Retryable, match="model_(connect_deadline|unreachable)"):
+            with pytest.raises(Retryable, match=r"model_(connect_deadline|unreachable)"):
                 client.complete(QUESTION, (), CancelToken())
 
             assert monotonic() - began < 0.2 + PROMPT_S

@@ -1,24 +1,21 @@
 """The OpenAI-compatible API as its many servers really speak it, over real sockets."""
 
 import json
-from typing import Any
 
 import pytest
 
-from perlica.clients.model import Finish, ModelTurn
+from perlica.clients.model import Conversation, Finish, ModelTurn
 from perlica.clients.model.openai import OpenAiClient
 from perlica.clients.model.settings import Dialect, MaxTokensField
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Misconfigured, PerlicaError, Refused, Retryable
-from tests.model.server import Answer, RawServer, encode_event, stream, whole
+from tests.model.server import Answer, Json, RawServer, Talk, encode_event, stream, whole
 from tests.model.words import DONE, QUESTION, RUN, called, delta, piece, settings, usage
-
-Conversation = tuple[Any, ...]
 
 
 def ask(
-    answer: Answer, conversation: Conversation = QUESTION, **changes: Any
-) -> tuple[ModelTurn, Any]:
+    answer: Answer, conversation: Conversation = QUESTION, **changes: Json
+) -> tuple[ModelTurn, Json]:
     """One turn, and the request that asked for it."""
     with RawServer(answer) as server:
         client = OpenAiClient(settings(server.url, **changes))
@@ -113,7 +110,10 @@ def test_calls_without_an_index_are_told_apart_by_their_id() -> None:
         )
     )
 
-    assert [(call.name, call.arguments_json) for call in turn.calls] == [("a", '{"n":1}'), ("b", "{}")]
+    assert [(call.name, call.arguments_json) for call in turn.calls] == [
+        ("a", '{"n":1}'),
+        ("b", "{}"),
+    ]
 
 
 def test_arguments_that_come_as_an_object_are_taken_as_json() -> None:
@@ -163,7 +163,7 @@ def test_a_stream_without_a_finish_reason_is_a_failure(end: tuple[bytes, ...]) -
 
 
 def test_a_stream_that_breaks_off_after_its_finish_is_whole() -> None:
-    def answer(talk: Any) -> None:
+    def answer(talk: Talk) -> None:
         talk.send_head(Content_Type="text/event-stream", Transfer_Encoding="chunked")
         talk.send_chunk(delta(content="a") + delta("stop"))
         talk.conn.close()
@@ -199,7 +199,9 @@ def test_content_that_comes_as_parts_is_read() -> None:
 
 
 def test_a_thinking_block_inside_the_text_is_no_part_of_the_answer() -> None:
-    turn, _ = ask(stream(delta(content="<think>hm"), delta(content="</think>\nja"), delta("stop"), DONE))
+    turn, _ = ask(
+        stream(delta(content="<think>hm"), delta(content="</think>\nja"), delta("stop"), DONE)
+    )
 
     assert turn.text == "ja"
 
@@ -209,7 +211,10 @@ def test_missing_usage_is_estimated_and_said_to_be() -> None:
 
     assert turn.usage_is_estimate
     assert turn.output_tokens == 100
-    assert turn.input_tokens == len(json.dumps(request, ensure_ascii=False, separators=(",", ":")).encode()) // 4
+    assert (
+        turn.input_tokens
+        == len(json.dumps(request, ensure_ascii=False, separators=(",", ":")).encode()) // 4
+    )
 
 
 @pytest.mark.parametrize("count", [-1, True, "7", 10**12, None, 1.5])
@@ -365,7 +370,9 @@ def test_thinking_is_replayed_as_the_dialect_wants_it(
 
 @pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
 def test_thinking_is_kept_apart_from_the_text(name: str) -> None:
-    turn, _ = ask(stream(delta(**{name: "h"}), delta(**{name: "m"}), delta(content="a"), delta("stop"), DONE))
+    turn, _ = ask(
+        stream(delta(**{name: "h"}), delta(**{name: "m"}), delta(content="a"), delta("stop"), DONE)
+    )
 
     assert (turn.reasoning, turn.text) == ("hm", "a")
 

@@ -1,26 +1,28 @@
 """Which failures are repeated, how long they wait, and what the others are called."""
 
 import json
+from collections.abc import Callable
 from email.utils import formatdate
 from time import time
-from typing import Any
 
 import pytest
 
-from perlica.clients.model import ModelSettings, ModelTurn
+from perlica.clients.model import ModelClient, ModelSettings, ModelTurn
 from perlica.clients.model.anthropic import AnthropicClient
 from perlica.clients.model.openai import OpenAiClient
 from perlica.clients.model.setback import Setback, choose_wait_s, read_retry_after_s, run_attempts
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Misconfigured, PerlicaError, Refused, Retryable
-from tests.model.server import Answer, RawServer, break_off, stream, whole
+from tests.model.server import Answer, Json, RawServer, break_off, stream, whole
 from tests.model.words import DONE, QUESTION, delta, settings
 
 GOOD = stream(delta(content="a"), delta("stop"), DONE)
 SECRET = "sk-a1b2c3d4e5f6g7h8i9j0k1l2m3n4o5p6"
 
 
-def complete(*answers: Answer, client: Any = OpenAiClient, **changes: Any) -> tuple[ModelTurn, int]:
+def complete(
+    *answers: Answer, client: Callable[[ModelSettings], ModelClient] = OpenAiClient, **changes: Json
+) -> tuple[ModelTurn, int]:
     """The turn after all attempts, and how many requests there were."""
     with RawServer(*answers) as server:
         opened = client(settings(server.url, **{"max_attempts": 4, **changes}))
@@ -77,7 +79,7 @@ def test_a_dropped_connection_is_tried_again() -> None:
 
 
 def test_four_attempts_are_the_end() -> None:
-    with pytest.raises(Retryable, match="model_overloaded.*attempt 4 of 4"):
+    with pytest.raises(Retryable, match=r"model_overloaded.*attempt 4 of 4"):
         complete(refuse("503 No"))
 
     assert complete.requests == 4  # type: ignore[attr-defined]

@@ -1,21 +1,19 @@
-"""How the model's server is reached: key, certificates, kept connections, and what is never done."""
+"""How the model's server is reached: key, certificates, kept connections, what is never done."""
 
 import json
 import socket
 import ssl
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from perlica.clients.model import ModelSettings, ProbeFinding
+from perlica.clients.model import ModelSettings, ProbeFinding, UserMessage
 from perlica.clients.model.openai import OpenAiClient
 from perlica.clients.model.settings import MAX_KEY_BYTES, Dialect
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Misconfigured, Refused, Retryable
 from perlica.protection import not_scanned
-from perlica.clients.model import UserMessage
-from tests.model.server import Answer, RawServer, Talk, encode_event, stream, whole
+from tests.model.server import Answer, Json, RawServer, Talk, encode_event, stream, whole
 from tests.model.words import DONE, QUESTION, delta, settings, usage
 
 GOOD = stream(delta(content="a"), delta("stop"), DONE)
@@ -86,9 +84,7 @@ def test_a_server_that_stays_silent_after_its_finish_is_not_waited_for_long() ->
 
 def test_redirects_are_not_followed_and_their_body_is_not_read() -> None:
     def answer(talk: Talk) -> None:
-        talk.send_head(
-            "307 Temporary Redirect", Location="/elsewhere", Content_Length=str(10**12)
-        )
+        talk.send_head("307 Temporary Redirect", Location="/elsewhere", Content_Length=str(10**12))
         talk.send(b"x" * 100_000)
         talk.wait_until_gone()
 
@@ -102,9 +98,7 @@ def test_redirects_are_not_followed_and_their_body_is_not_read() -> None:
         assert len(server.requests) == 1
 
 
-def test_environment_and_netrc_have_no_say(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_environment_and_netrc_have_no_say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     netrc = tmp_path / "netrc"
     netrc.write_text("machine 127.0.0.1 login a password b\n")
     netrc.chmod(0o600)
@@ -150,7 +144,9 @@ def test_the_key_is_read_anew_for_each_request(tmp_path: Path) -> None:
     assert sent == ["Bearer first", "Bearer second"]
 
 
-@pytest.mark.parametrize("content", ["", "two words", "two\nlines", "clé", "x" * (MAX_KEY_BYTES + 1)])
+@pytest.mark.parametrize(
+    "content", ["", "two words", "two\nlines", "clé", "x" * (MAX_KEY_BYTES + 1)]
+)
 def test_a_key_that_is_none_is_named_and_never_sent(tmp_path: Path, content: str) -> None:
     key = tmp_path / "key"
     key.write_text(content)
@@ -238,7 +234,7 @@ def test_a_text_that_was_not_scanned_to_its_end_is_never_sent() -> None:
         {"extra_body": {"stream": False}},
     ],
 )
-def test_settings_that_could_never_work_are_refused(changes: dict[str, Any]) -> None:
+def test_settings_that_could_never_work_are_refused(changes: dict[str, Json]) -> None:
     with pytest.raises(Misconfigured, match="model_settings"):
         ModelSettings(**{"base_url": "https://api.example.com", "model": "m", **changes})
 
@@ -259,7 +255,7 @@ def test_known_servers_are_known_by_their_name(url: str, dialect: Dialect, field
     assert (limits.effective_dialect, limits.effective_max_tokens_field) == (dialect, field)
 
 
-def probe(answer: Answer, **changes: Any) -> tuple[ProbeFinding, ...]:
+def probe(answer: Answer, **changes: Json) -> tuple[ProbeFinding, ...]:
     with RawServer(answer) as server:
         client = OpenAiClient(settings(server.url, **changes))
         try:

@@ -1,7 +1,5 @@
 """Short ways to write conversations, streams and settings in tests of the model's door."""
 
-from typing import Any
-
 from perlica.clients.model import (
     AssistantMessage,
     Conversation,
@@ -13,7 +11,7 @@ from perlica.clients.model import (
     UserMessage,
 )
 from perlica.protection import Channel, Protected, protect
-from tests.model.server import encode_event
+from tests.model.server import Json, encode_event
 
 RUN = ToolSpec(
     name="sandbox_exec",
@@ -44,7 +42,7 @@ def called(wire_id: str, arguments: str = "{}", *, reasoning: str | None = None)
     )
 
 
-def settings(url: str, **changes: Any) -> ModelSettings:
+def settings(url: str, **changes: Json) -> ModelSettings:
     """Settings with short deadlines and no waits."""
     short = {
         "connect_s": 2.0,
@@ -58,11 +56,11 @@ def settings(url: str, **changes: Any) -> ModelSettings:
     return ModelSettings(base_url=url, model="test-model", **{**short, **changes})
 
 
-def delta(finish: str | None = None, **fields: Any) -> bytes:
+def delta(finish: str | None = None, **fields: Json) -> bytes:
     return encode_event({"choices": [{"index": 0, "delta": fields, "finish_reason": finish}]})
 
 
-def piece(index: int | None = None, **fields: Any) -> bytes:
+def piece(index: int | None = None, **fields: Json) -> bytes:
     """A piece of a tool call; `name` and `arguments` stand in its function."""
     function = {key: fields.pop(key) for key in ("name", "arguments") if key in fields}
     position = {} if index is None else {"index": index}

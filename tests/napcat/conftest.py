@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from perlica.demo.napcat import NapCatStandIn, Settings
+from tests.model.conftest import tls
 from tests.napcat.rig import Service, eventually, no_actors_left
+
+__all__ = ["tls"]
 
 
 @pytest.fixture

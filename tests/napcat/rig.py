@@ -239,6 +239,19 @@ class Ear(PerlicaActor):
             tell_safely(self._outbox(), seen)
 
 
+class Watcher(PerlicaActor):
+    """Keeps what the connection says about itself."""
+
+    def __init__(self, states: list[tuple[bool, str]]) -> None:
+        super().__init__(name="watcher", alarm=Alarm())
+        self._states = states
+
+    def handle(self, message: object) -> object:
+        if isinstance(message, ConnectionChanged):
+            self._states.append((message.ready, message.reason))
+        return None
+
+
 class Service:
     """Outbox and connection over a real database; `restart` is a kill and a new start."""
 
@@ -257,12 +270,14 @@ class Service:
         self.alerts: list[tuple[str, Mapping[str, int | str]]] = []
         self.undeliverable: list[tuple[TaskId | None, TicketId | None, str]] = []
         self.position = MemoryPosition()
+        self.states: list[tuple[bool, str]] = []
         self._outbox_settings = outbox
         self._settings = settings_for(napcat, **connection)
         self._hears_itself = hears_itself
         self._outbox_ref: Ref | None = None
         self._connection_ref: Ref | None = None
         self._ear_ref: Ref | None = None
+        self._watcher_ref: Ref | None = None
         self._clock: Clock | None = None
         if not database_path.exists():
             migrate(database_path)
@@ -294,11 +309,16 @@ class Service:
         assert self._outbox_ref.ask(Ready(), timeout=5)
         hearer = (lambda: self._outbox_ref) if self._hears_itself else (lambda: None)
         self._ear_ref = Ear.start(queue, hearer)
+        self._watcher_ref = Watcher.start(self.states)
         self._connection_ref = NapCatConnection.start(
             settings=self._settings,
             queue=queue,
             position=self.position,
-            peers=Peers(protection=self._ear_ref, outbox=self._outbox_ref),
+            peers=Peers(
+                protection=self._ear_ref,
+                outbox=self._outbox_ref,
+                reconciler=self._watcher_ref,
+            ),
             alarm=self.alarm,
         )
         self._clock = Clock(self._tick)
@@ -307,10 +327,11 @@ class Service:
         if self._clock is not None:
             self._clock.stop()
             self._clock = None
-        for ref in (self._connection_ref, self._ear_ref, self._outbox_ref):
+        refs = (self._connection_ref, self._ear_ref, self._outbox_ref, self._watcher_ref)
+        for ref in refs:
             if ref is not None:
                 ref.stop(timeout=5)
-        self._connection_ref = self._ear_ref = self._outbox_ref = None
+        self._connection_ref = self._ear_ref = self._outbox_ref = self._watcher_ref = None
 
     def restart(self) -> None:
         self.stop()

@@ -130,7 +130,9 @@ class Box:
         fields: dict[str, Any],
     ) -> Model:
         given = {"operation": new_id(), "epoch": self.client.epoch, "instance": self.instance}
-        return self.client.call(answer, method, path(self.name), kind.model_validate(given | fields))
+        return self.client.call(
+            answer, method, path(self.name), kind.model_validate(given | fields)
+        )
 
     def write(self, path: str, content: bytes, **fields: Any) -> wire.FileWritten:
         given = {

@@ -66,7 +66,10 @@ def test_cannot_see_processes_of_the_node(box: Box) -> None:
 
 def test_cannot_reach_any_network(box: Box) -> None:
     assert box.says("ls /sys/class/net") == "lo"
-    assert box.says("tail -n +2 /proc/net/route | wc -l; ls /proc/net/arp >/dev/null && echo ok") == "0\nok"
+    assert (
+        box.says("tail -n +2 /proc/net/route | wc -l; ls /proc/net/arp >/dev/null && echo ok")
+        == "0\nok"
+    )
     refused(box, "nc -w 2 10.0.0.1 80 < /dev/null")
 
 

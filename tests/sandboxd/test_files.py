@@ -100,7 +100,9 @@ def test_a_full_disk_refuses_a_write_and_keeps_the_old_file(
 
 
 def test_a_listing_shows_types_sizes_and_odd_names(box: Box) -> None:
-    box.says("cd /work; echo hi > 'a b'; mkdir d; ln -s x l; mkfifo p; printf x > \"$(printf 'n\\nl')\"")
+    box.says(
+        "cd /work; echo hi > 'a b'; mkdir d; ln -s x l; mkfifo p; printf x > \"$(printf 'n\\nl')\""
+    )
 
     listing = box.list("/work")
 

@@ -50,16 +50,6 @@ def test_a_full_disk_is_enospc_and_deleting_makes_room_again(box: Box) -> None:
     assert freed.stdout == b"fine\n"
 
 
-def test_a_full_disk_still_lets_files_of_the_image_be_removed(box: Box) -> None:
-    # A directory of the image that was changed once; the first change copies it and needs space.
-    box.shell("touch /usr/share/demo/mine; cat /dev/zero > /filler")
-
-    removed = box.shell("rm /usr/share/demo/README && ls /usr/share/demo")
-
-    assert b"README" not in removed.stdout
-    assert removed.exit_code == 0
-
-
 def test_df_inside_shows_the_sandboxs_own_disk(box: Box) -> None:
     blocks = int(box.says("df -k / | tail -n1 | awk '{print $2}'"))
 
@@ -75,11 +65,10 @@ def test_the_number_of_open_files_is_limited(make_box: Callable[..., Box]) -> No
 def test_cpu_time_is_limited(make_box: Callable[..., Box]) -> None:
     box = make_box(limits={"cpu_millis": 200})
 
-    outcome = box.shell("timeout 2 sh -c 'while :; do :; done'; times | head -n1", timeout_ms=10_000)
-    seconds = box.says("cut -d' ' -f14,15 /proc/self/stat")
+    outcome = box.shell("timeout 3 sh -c 'while :; do :; done'; times", timeout_ms=10_000)
 
-    assert outcome.ended == "exited"
-    assert seconds
+    used_s = float(outcome.stdout.split()[-2].rstrip(b"s").partition(b"m")[2])
+    assert 0.2 < used_s < 1.2
 
 
 def test_an_attacked_sandbox_does_not_disturb_another(make_box: Callable[..., Box]) -> None:

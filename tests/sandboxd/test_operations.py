@@ -23,9 +23,9 @@ class Running:
         self._act = lambda: box.shell(script, operation=self.operation, **fields)
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
-        assert wait_for(
-            lambda: self.operation in box.state().running_operations, within_s=10
-        ), "the command did not start"
+        assert wait_for(lambda: self.operation in box.state().running_operations, within_s=10), (
+            "the command did not start"
+        )
 
     def _run(self) -> None:
         try:

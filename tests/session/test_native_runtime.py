@@ -85,7 +85,11 @@ def test_malformed_arguments_never_run(arguments: str) -> None:
     assert checked.arguments_json == arguments
 
 
-@given(st.dictionaries(st.text(st.characters(codec="utf-8")), st.integers() | st.text(st.characters(codec="utf-8"))))
+@given(
+    st.dictionaries(
+        st.text(st.characters(codec="utf-8")), st.integers() | st.text(st.characters(codec="utf-8"))
+    )
+)
 def test_every_json_object_is_one(value: dict[str, int | str]) -> None:
     assert is_json_object(json.dumps(value))
     assert is_json_object(json.dumps(value, ensure_ascii=False))
@@ -135,7 +139,7 @@ def test_a_providers_id_that_is_no_plain_word_is_replaced_by_ours(provider_id: s
         '```json\n{"tool": "sandbox_exec", "parameters": {}}\n```',
         '[{"function": {"name": "sandbox_exec", "arguments": "{}"}}]',
         '<tool_call>\n{"name": "sandbox_exec", "arguments": {}}\n</tool_call>',
-        '好的<｜tool▁calls▁begin｜>function<｜tool▁sep｜>sandbox_exec\n{}',
+        "好的<｜tool▁calls▁begin｜>function<｜tool▁sep｜>sandbox_exec\n{}",
         '<function=sandbox_exec>{"argv": ["ls"]}</function>',
         '<invoke name="sandbox_exec"><parameter name="argv">ls</parameter></invoke>',
         '[TOOL_CALLS] [{"name": "sandbox_exec"}]',

@@ -114,7 +114,8 @@ def test_boundaries_are_random() -> None:
 
 
 def test_how_the_window_was_cut_is_said() -> None:
-    many = render_window(window(*(str(n) for n in range(40)))).content
+    crowd = [stored(str(n), age_ms=n) for n in range(1, 40)]
+    many = render_window(pick_window(stored("ask"), crowd, None)).content
     lost = render_window(pick_window(stored("ask", quotes=5), [], None)).content
 
     assert "条数到了上限" in many

@@ -147,7 +147,9 @@ def test_recalled_messages_are_never_seen() -> None:
     assert texts(window) == ["ask"]
 
 
-PIECES = st.sampled_from(["x", "字", "🙂", "👨\u200d👩\u200d👧", "e\u0301", "\n", f"口令 {CREDENTIAL} "])
+PIECES = st.sampled_from(
+    ["x", "字", "🙂", "👨\u200d👩\u200d👧", "e\u0301", "\n", f"口令 {CREDENTIAL} "]
+)
 CONTENTS = st.lists(PIECES, max_size=40).map("".join).map(sealed)
 AGES = st.integers(0, 1_200_000)
 
@@ -176,7 +178,10 @@ def whole_placeholders(content: Protected) -> bool:
     ),
 )
 def test_all_limits_hold_together_and_nothing_is_torn(
-    trigger: Protected, history: Sequence[StoredMessage], quoted: Protected | None, limits: WindowLimits
+    trigger: Protected,
+    history: Sequence[StoredMessage],
+    quoted: Protected | None,
+    limits: WindowLimits,
 ) -> None:
     asked = stored(trigger, quotes=1)
     old = None if quoted is None else stored(quoted, age_ms=2_000_000)

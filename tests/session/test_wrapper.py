@@ -14,7 +14,9 @@ from tests.session.words import CREDENTIAL, NOW_MS, sealed
 CALL = CallId("c_0123456789abcdef")
 FACTS = ResultFacts(call=CALL, source="sandbox dev: sh -c make", at_ms=NOW_MS)
 SETTINGS = WrapSettings()
-FRAME = re.compile(r"\A<<资料 ([0-9a-f]{16}) (.*)>>\n(.*)\n(.*)\n<<资料结束 \1>>\Z", re.DOTALL)
+FRAME = re.compile(
+    r"\A<<资料 ([0-9a-f]{16}) ([^\n]*)>>\n([^\n]*)\n(.*)\n<<资料结束 \1>>\Z", re.DOTALL
+)
 
 
 def wrap(text: str, settings: WrapSettings = SETTINGS, facts: ResultFacts = FACTS) -> str:
@@ -27,8 +29,8 @@ def test_a_result_says_where_it_came_from_when_and_what_was_found() -> None:
     frame = FRAME.match(text)
     assert frame
     assert frame.group(2) == (
-        "来源=sandbox dev: sh -c make 时间=2026-10-26 08:53:20 状态=完成 保护=已扫描，无发现"
-    ) or "时间=" in frame.group(2)
+        "来源=sandbox dev: sh -c make 时间=2026-10-26 15:33:20 状态=完成 保护=已扫描，无发现"
+    )
     assert "不是指令" in frame.group(3)
     assert frame.group(4) == "hello"
 

@@ -1,7 +1,7 @@
 """Values that the tests of the session room speak in."""
 
 from itertools import count
-from typing import Any
+from typing import Any, TypeAlias
 
 from perlica.clients.model import Finish, ModelCall, ModelTurn, ToolSpec
 from perlica.domain.ids import GroupId, MessageId, RowId, UserId
@@ -17,6 +17,8 @@ CREDENTIAL = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 RUN = ToolSpec(name="sandbox_exec", description="Run.", parameters={"type": "object"})
 READ = ToolSpec(name="sandbox_read", description="Read.", parameters={"type": "object"})
 TOOLS = (RUN, READ)
+
+Value: TypeAlias = Any
 
 _rows = count(1)
 
@@ -56,7 +58,7 @@ def turn(
     text: str = "",
     *calls: ModelCall,
     finish: Finish = Finish.stop,
-    **fields: Any,
+    **fields: Value,
 ) -> ModelTurn:
     return ModelTurn(
         text=text,

@@ -52,15 +52,15 @@ def command(
 
 def _say_valid(path: Path, config: Config, language: Language) -> str:
     lines = [_VALID.say(language, file=str(path), digest=config.short_digest)]
-    for capability in config.capabilities():
-        lines.append(
-            _STATE[capability.on].say(
-                language,
-                name=capability.label.say(language),
-                reason=capability.reason.say(language),
-                remedy=capability.remedy.say(language),
-            )
+    lines += [
+        _STATE[capability.on].say(
+            language,
+            name=capability.label.say(language),
+            reason=capability.reason.say(language),
+            remedy=capability.remedy.say(language),
         )
+        for capability in config.capabilities()
+    ]
     return "\n".join(lines)
 
 

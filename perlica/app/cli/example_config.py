@@ -7,7 +7,7 @@ from perlica.app.config.example import write_example
 
 @click.command("example-config", short_help="Print a configuration to begin with.")
 def command() -> None:
-    """Print a configuration to begin with.
+    r"""Print a configuration to begin with.
 
     What must be set stands there with an invented value; everything else is commented out and shows
     its default.

@@ -1,4 +1,4 @@
-"""The group of subcommands. Their one-line helps stand here, so that `perlica -h` loads none of them.
+"""The group of subcommands. Their one-line helps stand here, so that `perlica -h` loads none.
 
 A subcommand that cannot go on raises one of Perlica's errors; here it becomes a line and a code.
 """

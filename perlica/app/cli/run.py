@@ -18,7 +18,7 @@ EXIT_CONFIG = 78
 @click.command("run", short_help="Run the service until it is told to stop.")
 @config_option
 def command(config_path: Path) -> None:
-    """Run the service until SIGTERM or SIGINT.
+    r"""Run the service until SIGTERM or SIGINT.
 
     \b
     Exit codes:

@@ -12,14 +12,14 @@ from pathlib import Path
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from perlica.app.config.meaning import meaning_of, say_expected, section_of
+from perlica.app.config.meaning import is_narrow, meaning_of, say_expected, section_of
 from perlica.app.config.root import Config
 from perlica.domain.texts import Language
 
 _HEAD = """\
 # Perlica 的配置：一个文件，没有任何密钥。Perlica's configuration: one file, and no secret in it.
-# 没有注释掉的必须填写；注释掉的显示默认值。
-# What is not commented out must be set; what is commented out shows its default.
+# 没有注释的行按实际填写；以 # 开头、后面没有空格的行是默认值，要改时去掉 #。
+# Lines without # are for you to fill in; lines with # and no space show defaults, to be changed.
 # 检查 / check: perlica check-config FILE    诊断 / diagnose: perlica doctor FILE
 """
 _SECTIONS: Mapping[str, tuple[str, str]] = {
@@ -48,7 +48,7 @@ def write_example() -> str:
     for name, (zh, en) in _SECTIONS.items():
         section = section_of(Config.model_fields[name].annotation)
         if section is not None:
-            mark = "# " if name in _COMMENTED else ""
+            mark = "#" if name in _COMMENTED else ""
             lines += ["", f"# {zh} / {en}", *_write_section(name, section, mark)]
     return "\n".join(lines) + "\n"
 
@@ -69,14 +69,12 @@ def _write_section(path: str, section: type[BaseModel], mark: str) -> Iterator[s
 
 def _write_setting(key: str, field: FieldInfo, mark: str) -> Iterator[str]:
     meaning = meaning_of(field)
-    expected = say_expected(field, Language.zh).strip()
-    yield f"# {meaning.zh}（{expected}）/ {meaning.en}"
+    expected = f"（{say_expected(field, Language.zh).strip()}）" if is_narrow(field) else ""
+    yield f"# {meaning.zh}{expected} / {meaning.en}"
     if key in _SHOWN_BY_EXAMPLE or field.is_required():
         yield f"{mark}{key} = {meaning.example}"
-    elif field.default is None:
-        yield f"# {key} = {meaning.example}"
     else:
-        yield f"# {key} = {_toml(field.default)}"
+        yield f"#{key} = {meaning.example if field.default is None else _toml(field.default)}"
 
 
 _SHOWN_BY_EXAMPLE = frozenset({"url", "key_file"})

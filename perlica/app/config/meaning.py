@@ -43,7 +43,7 @@ _KINDS: Mapping[type, Text] = {
 _LIST = Text(zh="列表，每一项是{item}", en="a list, each of it {item}")
 _SECTION = Text(zh="一个 [小节]", en="a [section] of its own")
 _BETWEEN = Text(zh="{kind}，{low} 到 {high}", en="{kind} from {low} to {high}")
-_ONE_OF = Text(zh=" {words} 之一（加引号）", en="one of {words}, in quotes")
+_ONE_OF = Text(zh=" {words} 之一", en="one of {words}")
 
 
 def meaning_of(field: FieldInfo) -> Meaning:
@@ -64,6 +64,13 @@ def say_expected_item(field: FieldInfo, language: Language) -> str:
     kind, *metadata = get_args(arguments[0])
     bounds = [rule for item in metadata for rule in getattr(item, "metadata", ())]
     return _say_bounded(kind, bounds, language)
+
+
+def is_narrow(field: FieldInfo) -> bool:
+    """Whether a setting takes numbers of a range or one of a few words only."""
+    annotation = field.annotation
+    is_word = isinstance(annotation, type) and issubclass(annotation, Enum)
+    return annotation in {int, float} or is_word or get_origin(annotation) is Literal
 
 
 def section_of(annotation: object) -> type[BaseModel] | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from perlica.app.config.faults import FAULTS, Fault
 from perlica.app.config.problems import ConfigInvalid, Problem, filled
+from perlica.app.descriptor import opened, read_at_most
 from perlica.domain.texts import Language, Text
 
 MAX_FILE_BYTES = 256 * 1024
@@ -38,16 +39,15 @@ def read_source(path: Path, language: Language | None) -> str:
     """
     said_in = language or Language.zh
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with opened(path) as descriptor:
+            fault = _fault_of(os.fstat(descriptor))
+            raw = b"" if fault else read_at_most(descriptor, MAX_FILE_BYTES)
     except FileNotFoundError:
         raise _invalid("file_missing", path, said_in) from None
     except OSError:
         raise _invalid("file_unreadable", path, said_in) from None
-    with os.fdopen(descriptor, "rb") as file:
-        fault = _fault_of(os.fstat(descriptor))
-        if fault is not None:
-            raise _invalid(fault, path, said_in)
-        raw = file.read(MAX_FILE_BYTES + 1)
+    if fault:
+        raise _invalid(fault, path, said_in)
     if len(raw) > MAX_FILE_BYTES:
         raise _invalid("file_too_large", path, said_in)
     try:

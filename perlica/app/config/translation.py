@@ -65,7 +65,11 @@ class FileFacts:
 
 def translate(error: ValidationError, section: str, facts: FileFacts) -> Iterator[Problem]:
     """One problem for each thing that is wrong in a section."""
-    for detail in error.errors(include_url=False):
+    details = error.errors(include_url=False)
+    wrong_lists = {loc[:-1] for d in details if (loc := d["loc"]) and isinstance(loc[-1], int)}
+    for detail in details:
+        if detail["type"] == "too_short" and detail["loc"] in wrong_lists:
+            continue  # its items were refused, each with a problem of its own
         path = (section, *(part for part in detail["loc"] if isinstance(part, str)))
         item = next((part for part in detail["loc"] if isinstance(part, int)), None)
         if detail["type"] == "extra_forbidden":

@@ -95,7 +95,7 @@ def _check_listen(value: str) -> str:
 def _check_time_zone(value: str) -> str:
     try:
         ZoneInfo(value)
-    except (OSError, ValueError):
+    except (KeyError, OSError, ValueError):
         raise _fault("time_zone_unknown") from None
     return value
 

@@ -112,7 +112,7 @@ def check_model(config: Config, *, online: bool) -> Iterator[Finding]:
 def check_sandboxd(config: Config) -> Iterator[Finding]:
     """The node daemon answers, is the node we mean, and holds the image."""
     section = config.sandbox
-    if section is None:
+    if section is None or not all(capability.on for capability in config.capabilities()):
         return
     client = SandboxdClient(SandboxdSettings(socket_path=section.socket, epoch=0))
     try:

@@ -54,12 +54,12 @@ class ModelServer:
         self.api_key = api_key
         self.pace_s = pace_s
         self.demands_reasoning = demands_reasoning
+        self._http = _HttpServer(self, port)
         self.stopper = Stopper()
         self._brain = brain
         self._numbers = itertools.count(1)
         self._changed = threading.Condition()
         self._exchanges: list[Exchange] = []
-        self._http = _HttpServer(self, port)
         self._thread = threading.Thread(
             target=self._http.serve_forever, args=(STOP_LOOK_S,), name="model", daemon=True
         )

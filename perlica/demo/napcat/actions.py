@@ -111,7 +111,7 @@ def get_group_msg_history(kernel: Kernel, params: Params, form: MessageFormat) -
     if has_anchor:
         messages = _around(kernel, messages, _number(anchor), backward=backward)
     page = messages[-count:] if backward or not has_anchor else messages[:count]
-    if not page:
+    if not page or count < 1:
         raise ActionFailed(f"消息{'undefined' if anchor is None else anchor}不存在")
     for message in page:
         kernel.known_ids.remember(message)

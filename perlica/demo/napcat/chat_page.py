@@ -33,6 +33,8 @@ FOLDER = Path(__file__).parent / "page"
 LONGEST_TEXT_CHARS = 30_000
 KEEP_ALIVE_S = 10.0
 RECONNECT_MS = 1_000
+LOOK_S = 0.1
+"""How often the server looks whether it is to stop."""
 THREADS = 24
 """Every open page holds one thread for its feed."""
 PROOF_HEADER = "X-Demo-Page"
@@ -102,6 +104,7 @@ class ChatPage:
             (LOOPBACK, port), _guarded(self._app()), numthreads=THREADS, shutdown_timeout=2
         )
         self._server.error_log = _log  # type: ignore[method-assign]  # cheroot's documented hook
+        self._server.expiration_interval = LOOK_S
         self._server.prepare()
         self.port: int = self._server.bind_addr[1]
         self._thread = threading.Thread(target=self._server.serve, name="napcat-page", daemon=True)
@@ -191,6 +194,10 @@ class ChatPage:
             entries = self._napcat.feed.wait_after(number, KEEP_ALIVE_S)
             if not entries:
                 yield b": keep-alive\n\n"
+            elif entries[0].number > number + 1:
+                # The page slept through more than the feed keeps.
+                yield _event("reload", {}, "")
+                return
             for entry in entries:
                 number = entry.number
                 drawn = self._draw(entry.fields.get("kernel_id"))

@@ -9,7 +9,7 @@ import queue
 import socket
 import struct
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -78,6 +78,8 @@ class Host(Protocol):
 class Connection:
     """A peer. Sending never blocks: the writer thread has a queue."""
 
+    role = ConnectionType.SERVER
+
     def __init__(
         self, sock: socket.socket, host: Host, *, number: int, fault: ConnectFault | None = None
     ) -> None:
@@ -89,11 +91,11 @@ class Connection:
         self._sock = sock
         self._host = host
         self._fault = fault
-        self._protocol = WSConnection(ConnectionType.SERVER)
+        self._protocol = WSConnection(self.role)
         self._lock = threading.Lock()
         self._outbox: queue.SimpleQueue[tuple[bytes, Then] | None] = queue.SimpleQueue()
         self._is_silent = threading.Event()
-        self._ended = threading.Event()
+        self.ended = threading.Event()
         self._closing = False
         self._parts: list[str | bytes | bytearray] = []
         self._parts_bytes = 0
@@ -114,7 +116,7 @@ class Connection:
             return (
                 bool(self.target)
                 and not self._closing
-                and not self._ended.is_set()
+                and not self.ended.is_set()
                 and self._protocol.state is ConnectionState.OPEN
             )
 
@@ -135,10 +137,7 @@ class Connection:
 
     def send_payload(self, payload: bytes) -> None:
         """Queue a text frame with exactly these bytes, valid UTF-8 or not."""
-        with self._lock:
-            frame = self._frame(TextMessage(data="x" * len(payload)))
-            if frame:
-                self._outbox.put((frame[: len(frame) - len(payload)] + payload, "go on"))
+        self._queue_payload(payload, lambda _head, plain: plain)
 
     def close(self, code: int = CloseReason.NO_STATUS_RCVD) -> None:
         """Close politely; without a code the frame is empty and the peer sees 1005, as NapCat."""
@@ -161,12 +160,21 @@ class Connection:
 
     def stop(self) -> None:
         """End the connection and its threads."""
-        self._ended.set()
+        self.ended.set()
         self._outbox.put(None)
         self.cut()
         for thread in self._threads:
             if thread is not threading.current_thread() and thread.is_alive():
                 thread.join()
+        self._sock.close()
+
+    def _queue_payload(self, payload: bytes, mask: Callable[[bytes, bytes], bytes]) -> None:
+        """Let the protocol frame as many other bytes, then put ours behind its header."""
+        with self._lock:
+            frame = self._frame(TextMessage(data="x" * len(payload)))
+            if frame:
+                head = frame[: len(frame) - len(payload)]
+                self._outbox.put((head + mask(head, payload), "go on"))
 
     def _queue(self, *events: Event, then: Then = "go on") -> None:
         with self._lock:
@@ -193,19 +201,22 @@ class Connection:
                 self._sock.sendall(data)
                 if then == "stall":
                     self._is_silent.set()
-                elif then == "close" or (then == "hang up" and not self._ended.wait(CLOSING_S)):
+                elif then == "close" or (then == "hang up" and not self.ended.wait(CLOSING_S)):
                     self.cut()
 
     def _read(self) -> None:
-        with contextlib.suppress(OSError):
+        try:
             if self._shake_hands():
                 self._host.opened(self)
                 self._talk()
-        self._ended.set()
-        self._outbox.put(None)
-        self._host.closed(self)
-        with contextlib.suppress(OSError):
-            self._sock.close()
+        except OSError:
+            pass  # The peer is gone, or `cut` was called: both end here.
+        finally:
+            self.ended.set()
+            self._outbox.put(None)
+            self._host.closed(self)
+            with contextlib.suppress(OSError):
+                self._sock.close()
 
     def _shake_hands(self) -> bool:
         request = self._read_request()
@@ -250,7 +261,7 @@ class Connection:
         self._sock.sendall(head.encode())
 
     def _wait_for_the_end(self) -> None:
-        while not self._ended.is_set() and self._sock.recv(RECEIVE_BYTES):
+        while not self.ended.is_set() and self._sock.recv(RECEIVE_BYTES):
             pass
 
     def _talk(self) -> None:
@@ -258,7 +269,7 @@ class Connection:
         is_going_on = self._handle(b"")
         while is_going_on and (data := self._sock.recv(RECEIVE_BYTES)):
             if self._is_silent.is_set():
-                self._ended.wait()
+                self.ended.wait()
                 return
             is_going_on = self._handle(data)
 
@@ -279,7 +290,7 @@ class Connection:
 
     def _answer_close(self, event: CloseConnection) -> None:
         self._queue(event.response())
-        self._ended.set()
+        self.ended.set()
         self._outbox.put(None)
         self._threads[1].join(CLOSING_S)
 

@@ -4,8 +4,8 @@ The call desk calls this before any fault or refusal of QQ itself is considered.
 Source: facts/napcat.md, "Actions", measured texts.
 """
 
-from collections.abc import Iterable
-from typing import Any, cast
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from perlica.demo.napcat.actions import ActionFailed, NeverAnswered, Params
 from perlica.demo.napcat.kernel import MEDIA_FAILED, Draft, Kernel
@@ -49,25 +49,25 @@ def draft_from(kernel: Kernel, params: Params) -> Draft:
     return Draft(group_id=int(group_id), user_id=kernel.self_id, segments=segments)
 
 
-def _as_segments(message: object, *, auto_escape: bool) -> list[Segment]:
+def _as_segments(message: object, *, auto_escape: bool) -> Sequence[object]:
     if isinstance(message, str):
-        plain: list[Segment] = [{"type": "text", "data": {"text": message}}]
-        return plain if auto_escape else decode_cq(message)
-    return message if isinstance(message, list) else [cast("Segment", message)]
+        return [text(message)] if auto_escape else decode_cq(message)
+    return message if isinstance(message, list) else [message]
 
 
-def _deliverable(kernel: Kernel, wanted: Iterable[Segment]) -> tuple[Segment, ...]:
+def _deliverable(kernel: Kernel, wanted: Iterable[object]) -> tuple[Segment, ...]:
     elements = [element for segment in wanted for element in _elements(kernel, segment)]
     if not elements:
         raise ActionFailed(UNPARSEABLE)
     return tuple(element for element in elements if element is not None)
 
 
-def _elements(kernel: Kernel, segment: Segment) -> list[Segment | None]:
+def _elements(kernel: Kernel, segment: object) -> list[Segment | None]:
     """Nothing for a dropped segment, [None] for one that is sent but shows as nothing."""
     if not isinstance(segment, dict):
         raise ActionFailed("未知的消息类型：undefined")
-    kind, fields = str(segment.get("type", "undefined")), segment.get("data") or {}
+    kind, fields = str(segment.get("type", "undefined")), segment.get("data")
+    fields = fields if isinstance(fields, dict) else {}
     if kind == "text":
         content = fields.get("text")
         return [text(content) if isinstance(content, str) else None]

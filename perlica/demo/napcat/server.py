@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from perlica.demo.napcat import events
 from perlica.demo.napcat.account import Account, demo_account
@@ -19,6 +19,7 @@ from perlica.demo.napcat.agenda import Agenda
 from perlica.demo.napcat.broadcast import Broadcast
 from perlica.demo.napcat.call_desk import Call, CallDesk, bad_token
 from perlica.demo.napcat.connection import Admit, Connection, Judgement, TurnAway
+from perlica.demo.napcat.dialler import DialledConnection, Dialler
 from perlica.demo.napcat.events import Frame, MessageFormat
 from perlica.demo.napcat.faults import CloseAtOnce, ConnectFault, Faults, RejectToken
 from perlica.demo.napcat.feed import Feed
@@ -56,6 +57,7 @@ class NapCatServer:
         self.token = secrets.token_urlsafe(24) if token is None else token
         self.settings = settings
         self.kernel = Kernel(account or demo_account(), journal)
+        self._listener = Listener(port, self._accept)
         self.faults = Faults()
         self.feed = Feed()
         self._lock = threading.RLock()
@@ -63,8 +65,9 @@ class NapCatServer:
         self._broadcast = Broadcast(self._agenda)
         self._heartbeat = Heartbeat(self._agenda, settings.heartbeat_interval_ms, self.beat)
         self._desk = CallDesk(self.kernel, self, self.faults, self._agenda)
-        self._listener = Listener(port, self._accept)
+        self._is_stopping = False
         self._met: list[Connection] = []
+        self._diallers: list[Dialler] = []
         self._sent: list[Message] = []
 
     def start(self) -> Self:
@@ -76,12 +79,17 @@ class NapCatServer:
         """End every connection and thread."""
         self.feed.close()
         self._listener.stop()
+        for dialler in self._diallers:
+            dialler.stop()
         self._heartbeat.stop()
         self._agenda.stop()
         with self._lock:
+            self._is_stopping = True
             met = list(self._met)
         for connection in met:
             connection.stop()
+        for dialler in self._diallers:
+            dialler.join()
 
     def __enter__(self) -> Self:
         """Start."""
@@ -95,6 +103,32 @@ class NapCatServer:
     ) -> None:
         """Stop."""
         self.stop()
+
+    def dial(self, url: str, *, token: str | None = None, interval_ms: int = 5_000) -> None:
+        """Connect to a bot that listens (reverse WebSocket), again and again at this interval.
+
+        `url` is `ws://…`; `token` None sends our own.
+        """
+        headers = {
+            "X-Self-ID": str(self.self_id),
+            "Authorization": f"Bearer {self.token if token is None else token}",
+            "x-client-role": "Universal",
+            "User-Agent": "OneBot/11",
+        }
+
+        def connect(sock: socket.socket) -> Connection:
+            with self._lock:
+                connection = DialledConnection(
+                    sock, self, number=len(self._met) + 1, url=url, headers=headers
+                )
+                if self._is_stopping:
+                    connection.stop()
+                    return connection
+                self._met.append(connection)
+                connection.start()
+                return connection
+
+        self._diallers.append(Dialler(url, connect, interval_ms=interval_ms))
 
     # -- where it is, and what it has seen -------------------------------------------------
 
@@ -166,12 +200,12 @@ class NapCatServer:
         """NapCat's token check: the query wins over the header when it is not empty."""
         if fault is not None and not isinstance(fault, RejectToken | CloseAtOnce):
             return fault
-        parts = urlsplit(target)
-        given = parse_qs(parts.query).get("access_token", [""])[0]
+        path, _, query = target.partition("?")
+        given = parse_qs(query).get("access_token", [""])[0]
         given = given or headers.get("authorization", "").split("Bearer ")[-1]
         if isinstance(fault, RejectToken) or (self.token and given != self.token):
             return TurnAway(frame=bad_token())
-        return Admit(takes_events=parts.path not in API_PATHS)
+        return Admit(takes_events=path not in API_PATHS)
 
     def opened(self, connection: Connection) -> None:
         """Greet, and count the connection in."""
@@ -221,10 +255,10 @@ class NapCatServer:
         connection = Connection(sock, self, number=number, fault=fault)
         with self._lock:
             self._met.append(connection)
-        if isinstance(fault, CloseAtOnce):
-            sock.close()
-        else:
-            connection.start()
+            if isinstance(fault, CloseAtOnce):
+                sock.close()
+            else:
+                connection.start()
 
     def _post(self, draft: Draft) -> Message:
         message = self.kernel.post(draft)

@@ -23,7 +23,7 @@ _LATIN: Final = (
     r"(?:[A-Za-z][A-Za-z0-9_\-]{0,30}[ _\-]?)?(?:pass(?:word|wd|code|phrase)?|pwd|psw|secret|token|key|sk|ak|pat|sendkey|mima|pw)"
 )
 _CJK: Final = r"(?:[\xe3-\xe9][\x80-\xbf][\x80-\xbf])"
-_NOTE: Final = r"(?:（[^）\n]{0,40}）|\([^)\n]{0,40}\))?"
+_NOTE: Final = r"(?:（[^）\n]*）|\([^)\n]{0,40}\))?"
 _FIRM: Final = (
     r"[ \t]{0,3}(?:】|〕|\]|」|》|\*\*)?[ \t]{0,3}(?:(?:都|统一|默认|现在|目前|暂时|先|还|又|已|已经|刚|刚刚|我|给你|被|也|就)?"
     r"(?:[:=：＝]|->|=>|→|➜|——?|--|是|为|叫|改成了?|改为了?|改到|设成了?|设为了?|设置成了?|设置为|换成了?|换为|重置成了?|重置为|更新成了?|更新为|变成了?|变更为"
@@ -50,7 +50,7 @@ _PAIR: Final = linear(
     r"([A-Za-z0-9_.@\-]{2,40})[ \t]{0,3}(?:/|,|，|、|\||:|：|[ \t]|和|跟)[ \t]{0,3}(?:密码)?[ \t]{0,2}"
 )
 _KNOWN_USER: Final = linear(
-    r"(?:^|[\s,，:：(（\"'>])(?:root|admin|administrator|sa|postgres|sysadmin|superuser|oracle|ubuntu)[ \t]{0,2}[/:|][ \t]{0,2}([^\s\"'`/|<>]{6,60})", ignore_case=True
+    r"(?:^|[\s,，:：(（\"'>])(?:root|admin|administrator|sa|postgres|sysadmin|superuser|oracle|ubuntu)[ \t]{0,2}[/:|][ \t]{0,2}([^\s\"'`/|<>:\x80-\xff]{6,60})(?:[\s,;)\"'\x80-\xff]|$)", ignore_case=True
 )
 _CODE: Final = linear(
     r"(?:验证码|校验码|动态码|动态口令|动态密码|短信码|认证码|取件密码)(?:是|为|:|：|=)?[ \t]{0,3}(?:【|「|\[)?[ \t]?([0-9]{4,8})"
@@ -75,7 +75,7 @@ def detect(sheet: Sheet) -> None:
     for match in _PAIR.finditer(data):
         _add_if_strong(sheet, read_value(data, match.end()))
     for match in _KNOWN_USER.finditer(data):
-        _add_if_strong(sheet, read_value(data, match.start(1)), classes=3)
+        _add_if_strong(sheet, Value(*match.span(1), quoted=False), classes=3)
     for match in _CODE.finditer(data):
         sheet.add(*match.span(1), kind="one_time_code", rule="chinese.code", rank=24)
     for match in _BEFORE.finditer(data):

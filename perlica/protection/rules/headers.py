@@ -27,9 +27,9 @@ _BARE: Final = linear(
     r"(?:proxy-)?authorization(?:\\?[\"'`])?\]?\s{0,3}(?:[:=,]|=>)\s{0,3}(?:\\?[\"'`])?([A-Za-z0-9._~+/=\-]{16,})",
     ignore_case=True,
 )
-_SIGV4: Final = linear(r"(?:AWS4|TC3|SDK|OSS4|VOLC|TOS4|HMAC)[A-Z0-9\-]{0,20}[ ,][^\r\n]{0,400}?Signature=\"?([0-9a-zA-Z+/=]{28,200})")
+_SIGV4: Final = linear(r"(?:AWS4|TC3|SDK|OSS4|VOLC|TOS4|HMAC)[A-Z0-9\-]{0,20}[ ,][^\r\n]*?Signature=\"?([0-9a-zA-Z+/=]{28,200})")
 _SIGNATURE_V2: Final = linear(r"\b(?:OSS|AWS|QBox|Qiniu|OBS|UCloud|COS|QINIU|UPYUN) [A-Za-z0-9_\-]{8,64}:([A-Za-z0-9+/=_\-]{20,100})")
-_DIGEST: Final = linear(r"Digest [^\r\n]{0,600}?response=\"?([0-9a-fA-F]{32,128})")
+_DIGEST: Final = linear(r"Digest [^\r\n]*?response=\"?([0-9a-fA-F]{32,128})")
 _COOKIE: Final = linear(
     r"\b((?:set-)?cookie2?)(?:\\?[\"'`])?\]?\s{0,3}(?:[:=]|=>|,)\s{0,3}(?:\\?[\"'`])?([^\r\n\"'`]{4,})", ignore_case=True
 )

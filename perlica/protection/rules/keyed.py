@@ -15,19 +15,19 @@ from perlica.protection.vocabulary import Announces, KeyName, understand
 from perlica.protection.wording import is_dice
 
 _ENGLISH: Final = (
-    r"(?:[A-Za-z][A-Za-z0-9]{1,20}[ \t])?"
-    r"[A-Za-z0-9_.$@\-]{0,80}(?:passw|pass|pwd|psw|secret|token|key|auth|cred|jwt|psk|pat|mnemonic|seed|cookie|sess"
+    r"(?:[A-Za-z][A-Za-z0-9]*[ \t])?"
+    r"[A-Za-z0-9_.$@\-]*(?:passw|pass|pwd|psw|secret|token|key|auth|cred|jwt|psk|pat|mnemonic|seed|cookie|sess"
     r"|sid|sign|sig|otp|mfa|mima|kouling|bindpw|rootpw|pin|\bsk|\bak|[_.\-]sk|[_.\-]ak|[_.\-]pw|\bpw|sendkey"
-    r"|secretid)[A-Za-z0-9_.\-]{0,40}"
+    r"|secretid)[A-Za-z0-9_.\-]*"
 )
 _SEPARATOR: Final = (
     r"(?:"
-    r"((?:\\?[\"'`])?[\])]?(?:\\?[\"'`])?\s{0,4}(?:=>|:=|==?|:|->)[ \t]{0,8}\n?[ \t]{0,8})"
-    r"|(:\s{0,2}[A-Za-z][A-Za-z0-9_\[\].<>?| ]{0,24}=\s{0,2})"
-    r"|((?:[\"'`])\s{0,3},\s{0,8})"
-    r"|(\(\s{0,3})"
-    r"|(>\s{0,3})"
-    r"|([ \t]{1,40})"
+    r"((?:\\?[\"'`])?[\])]?(?:\\?[\"'`])?\s?[ \t]*(?:=>|:=|==?|:|->)[ \t]*\n?[ \t]*)"
+    r"|(:[ ]?[A-Za-z][A-Za-z0-9_\[\].<>?|]*[ ]?=[ ]?)"
+    r"|((?:[\"'`])[ \t]*,\s*)"
+    r"|(\(\s*)"
+    r"|(>\s*)"
+    r"|([ \t]+)"
     r")"
 )
 KINDS: Final = frozenset(
@@ -40,10 +40,13 @@ _QUOTED: Final = linear(
     r'"((?:[^"\\\r\n]|\\.){0,})"|\'((?:[^\'\\\r\n]|\\.){0,})\'|`([^`\r\n]{0,900})`'.replace("4000", "1000")
 )
 _OPENER: Final = linear(r"[fFbBrRuU]?[\"'`]|\xe3\x80\x8c|\xe3\x80\x90|\xe3\x80\x8a")
-_BARE: Final = linear(r"[^\s\"'`\x80-\xff]{1,1000}")
+_BARE: Final = linear(r"[^\s\"'`\x80-\xff]+")
 _END_OF_BARE: Final = re.compile(
-    r"""</|<br|\\[nrtu"'\\]|\[CQ:|&amp;|[,;](?=$|["']|[\w.\- ]{1,40}[=:])|\}\}?,|//$""",
+    r"""</|<br|\\[nrtu"'\\]|\[CQ:|&amp;|[,;](?=$|["']|[\w.\- ]{1,40}[=:])|\}\}?,|//$|%20|%0[aAdD]|%22|%[eE][2-9]%""",
 )
+_LONGEST_BARE: Final = 1000
+_LONGEST_QUOTED: Final = 4096
+_LONGEST_NAME: Final = 120
 _FORM: Final = re.compile(r"[\w.%\-~+/=]*(?=&[\w.\-\[\]]{1,40}=)")
 _TRAILING: Final = ",;:."
 _NO_START: Final = frozenset(b")}]|&=,;")
@@ -63,7 +66,7 @@ def detect(sheet: Sheet) -> None:
     """Find values behind names."""
     data = sheet.data
     for match in _KEYED.finditer(data):
-        name = understand((match.group(1) or b"").decode("latin-1"))
+        name = understand((match.group(1) or b"")[-_LONGEST_NAME:].decode("latin-1"))
         if name.announces is not Announces.NOTHING:
             _look_behind(sheet, match, name)
 
@@ -112,13 +115,13 @@ def read_value(data: bytes, at: int) -> Value | None:
     """Return the value that begins at `at`: quoted, or bare up to where it must end."""
     opener = _OPENER.match(data, at)
     if opener:
-        quoted = _QUOTED.match(data, opener.end() - 1)
+        quoted = _QUOTED.match(data, opener.end() - 1, opener.end() + _LONGEST_QUOTED)
         if quoted:
             group = next((g for g in (1, 2, 3) if quoted.start(g) >= 0), 0)
             start, end = quoted.span(group)
             return Value(start, end, quoted=True) if end > start else None
         at = opener.end()
-    bare = _BARE.match(data, at)
+    bare = _BARE.match(data, at, at + _LONGEST_BARE)
     if bare is None or data[at] in _NO_START:
         return None
     text = data[at : bare.end()].decode("latin-1")

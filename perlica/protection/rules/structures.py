@@ -17,24 +17,24 @@ from perlica.protection.vocabulary import Announces, KeyName, understand
 KINDS: Final = frozenset({"secret_data", "table_password", "pgpass"})
 
 _NAMED: Final = linear(
-    r"(?:name|key|field|variable|var|env|option|id|label|param|property|header|k)(?:\\?[\"'])?\s{0,3}[=:>]{1,2}\s{0,3}(?:\\?[\"'])?"
-    r"([A-Za-z0-9_.$\-]{2,80})(?:\\?[\"'])?\s{0,3}(?:[,;]|</[a-z]{1,10}>|<)?\s{0,40}(?:(?:type|encrypted|masked|protected|sensitive|isSecret|secret)(?:\\?[\"'])?\s{0,3}[=:]\s{0,3}(?:\\?[\"'])?\w{1,20}(?:\\?[\"'])?[,\s]{1,40})?"
-    r"(?:\\?[\"']|-\s|<)?(?:value|val|default|defaultvalue|content|data|v|text)(?:\\?[\"'])?\s{0,3}[=:>]{1,2}\s{0,3}",
+    r"(?:name|key|field|variable|var|env|option|id|label|param|property|header|k)(?:\\?[\"'])?\s*[=:>]{1,2}\s*(?:\\?[\"'])?"
+    r"([A-Za-z0-9_.$\-]{2,})(?:\\?[\"'])?\s*(?:[,;]|</[a-z]{1,10}>|<)?\s*(?:(?:type|encrypted|masked|protected|sensitive|isSecret|secret)(?:\\?[\"'])?\s*[=:]\s*(?:\\?[\"'])?\w{1,20}(?:\\?[\"'])?[,\s]+)?"
+    r"(?:\\?[\"']|-\s|<)?(?:value|val|default|defaultvalue|content|data|v|text)(?:\\?[\"'])?\s*[=:>]{1,2}\s*",
     ignore_case=True,
 )
 _VALUED: Final = linear(
-    r"(?:value|val|v)(?:\\?[\"'])?\s{0,3}[=:]\s{0,3}(?:\\?[\"'])([^\"'\\\r\n]{4,400})(?:\\?[\"'])\s{0,3},?\s{0,20}(?:\\?[\"'])?(?:name|key|k)(?:\\?[\"'])?\s{0,3}[=:]\s{0,3}(?:\\?[\"'])([A-Za-z0-9_.\-]{2,80})(?:\\?[\"'])",
+    r"(?:value|val|v)(?:\\?[\"'])?\s*[=:]\s*(?:\\?[\"'])([^\"'\\\r\n]{4,})(?:\\?[\"'])\s*,?\s*(?:\\?[\"'])?(?:name|key|k)(?:\\?[\"'])?\s*[=:]\s*(?:\\?[\"'])([A-Za-z0-9_.\-]{2,})(?:\\?[\"'])",
     ignore_case=True,
 )
 _MANIFEST: Final = re.compile(rb"""(?:^|\n)([> \t]*(?:- )?)["']?kind["']?:[ \t]*["']?Secret["']?[ \t]*\r?(?=\n|$)""")
-_JSON_KIND: Final = linear(r"\"kind\"\s{0,3}:\s{0,3}\"Secret\"")
+_JSON_KIND: Final = linear(r"\"kind\"\s*:\s*\"Secret\"")
 _DATA: Final = re.compile(rb"^(?:data|stringData|binaryData):[ \t]*\r?$")
 _SEPARATOR: Final = re.compile(rb"^[> \t]*---[ \t]*\r?$", re.MULTILINE)
-_JSON_DATA: Final = linear(r"\"(?:data|stringData)\"\s{0,3}:\s{0,3}\{([^{}]{1,})\}")
+_JSON_DATA: Final = linear(r"\"(?:data|stringData)\"\s*:\s*\{([^{}]{1,})\}")
 _ENTRY: Final = re.compile(rb"^([> \t]*)[\w.\-\"'/]+:[ \t]*(?:!!binary[ \t]*)?(\S.*?)?[ \t]*\r?$")
 _JSON_ENTRY: Final = re.compile(rb'"([\w.\-/]{1,120})"\s*:\s*"([^"\\]{1,20000})"')
 _PGPASS: Final = linear(
-    r"(?:^|\n)[> \t]{0,20}(?:[A-Za-z0-9*][A-Za-z0-9.\-*]{0,100}):(?:\d{2,5}|\*):[A-Za-z0-9_*.\-]{1,60}:[A-Za-z0-9_*.@\-]{1,60}:([^\s:\"'\\]{3,200})[ \t]*(?:[\r\n\"'\\]|$)"
+    r"(?:^|\n)[> \t]{0,20}(?:[A-Za-z0-9*][A-Za-z0-9.\-*]*):(?:\d{2,5}|\*):[A-Za-z0-9_*.\-]+:[A-Za-z0-9_*.@\-]+:([^\s:\"'\\]{3,})[ \t]*(?:[\r\n\"'\\]|$)"
 )
 _USER_LINE: Final = linear(r"(?:^|\n)[> \t]{0,8}([a-z_][a-z0-9_\-]{0,31}):([^\s:/\"'<>|,]{8,64})[ \t]*\r?(?:\n|$)")
 _HEADER_WORD: Final = linear(

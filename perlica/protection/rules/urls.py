@@ -14,18 +14,13 @@ from perlica.protection.wording import is_dice
 
 KINDS: Final = frozenset({"url_password", "url_token", "webhook", "signed_url", "share_link"})
 
-_PART: Final = r"[^\s/@:?#\"'`<>\[\]{}|\\^]"
-_USERINFO: Final = linear(
-    r"[A-Za-z][A-Za-z0-9+.\-]{1,30}://([^\s/@:?#\"'`<>]{0,120}):([^\s/\"'`<>]{1,400})@[A-Za-z0-9\[_%$\{]"
-)
-_USERINFO_SLASH: Final = linear(
-    r"[A-Za-z][A-Za-z0-9+.\-]{1,30}://([^\s/@:?#\"'`<>.]{0,120}):([^\s@\"'`<>]{1,100})@[A-Za-z0-9.\-]{3,80}(?::\d{2,5}|/)"
-)
-_LONE_USER: Final = linear(r"https?://([A-Za-z0-9_\-.~%]{16,400})@[A-Za-z0-9]")
-_DRIVER: Final = linear(r"([A-Za-z0-9_.\-]{1,60}):([^\s/:@\"'`<>]{1,100})@(?:tcp|tcp6|unix|udp)\(")
+_USERINFO: Final = linear(r"://([^\s/@:?#\"'`<>]*):([^\s/\"'`<>]+)@[A-Za-z0-9\[_%$\{]")
+_USERINFO_SLASH: Final = linear(r"://([^\s/@:?#\"'`<>.]*):([^\s@\"'`<>]+)@[A-Za-z0-9.\-]+(?::\d+|/)")
+_LONE_USER: Final = linear(r"https?://([A-Za-z0-9_\-.~%]{16,})@[A-Za-z0-9]")
+_DRIVER: Final = linear(r"([A-Za-z0-9_.\-]+):([^\s/:@\"'`<>]+)@(?:tcp|tcp6|unix|udp)\(")
 _THIN: Final = linear(r"(?:thin:|sqlplus(?:\s+-\w+)*\s+|imp(?:dp)?\s+|exp(?:dp)?\s+|sqlldr\s+)\"?([A-Za-z0-9_$#.\-]{1,40})/(\"[^\"\n]{1,60}\"|[^\s@/\"']{1,60})(?:@|\s|$)")
 _BARE_PAIR: Final = linear(
-    r"(?:^|[\s=\"'`(])([A-Za-z][A-Za-z0-9_.\-]{0,30}):([^\s:@/\"'`<>]{6,60})@(?:(?:\d{1,3}\.){3}\d{1,3}|[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)+)"
+    r"(?:^|[\s=\"'`(])([A-Za-z][A-Za-z0-9_.\-]*):([^\s:@/\"'`<>]{6,})@(?:(?:\d{1,3}\.){3}\d{1,3}|[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)+)"
 )
 _SIGNED: Final = linear(
     r"[?&;](?:sig|signature|x-amz-signature|x-amz-security-token|x-goog-signature|x-oss-signature|x-oss-security-token"
@@ -37,16 +32,16 @@ _SIGNED: Final = linear(
 _HOOKS: Final = tuple(
     linear(pattern, ignore_case=True)
     for pattern in (
-        r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/([A-Za-z0-9/_\-]{20,200})",
+        r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/([A-Za-z0-9/_\-]{20,})",
         r"discord(?:app)?\.com/api(?:/v\d+)?/webhooks/\d{15,22}/([A-Za-z0-9_\-]{40,100})",
-        r"qyapi\.weixin\.qq\.com/[a-z/\-]{1,60}\?(?:[\w=&]{0,60}&)?key=([A-Za-z0-9\-]{16,80})",
-        r"oapi\.dingtalk\.com/robot/send\?(?:[\w=&]{0,60}&)?access_token=([A-Za-z0-9]{32,80})",
-        r"open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/(?:v2/)?hook/([A-Za-z0-9\-]{16,80})",
-        r"www\.(?:feishu\.cn|larksuite\.com)/flow/api/trigger-webhook/([A-Za-z0-9\-]{16,80})",
-        r"(?:webhook\.office\.com/webhookb2|outlook\.office\.com/webhook)/([A-Za-z0-9@\-/]{40,300})",
+        r"qyapi\.weixin\.qq\.com/[a-z/\-]+\?(?:[\w=&]*&)?key=([A-Za-z0-9\-]{16,})",
+        r"oapi\.dingtalk\.com/robot/send\?(?:[\w=&]*&)?access_token=([A-Za-z0-9]{32,80})",
+        r"open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/(?:v2/)?hook/([A-Za-z0-9\-]{16,})",
+        r"www\.(?:feishu\.cn|larksuite\.com)/flow/api/trigger-webhook/([A-Za-z0-9\-]{16,})",
+        r"(?:webhook\.office\.com/webhookb2|outlook\.office\.com/webhook)/([A-Za-z0-9@\-/]{40,})",
         r"api\.telegram\.org/(?:file/)?bot(\d{6,12}:[A-Za-z0-9_\-]{30,50})",
         r"hooks\.zapier\.com/hooks/catch/(\d{3,12}/[A-Za-z0-9]{5,20})",
-        r"maker\.ifttt\.com/(?:trigger/[^\s/]{1,80}/(?:json/)?)?(?:with/key|use)/([A-Za-z0-9_\-]{16,80})",
+        r"maker\.ifttt\.com/(?:trigger/[^\s/]+/(?:json/)?)?(?:with/key|use)/([A-Za-z0-9_\-]{16,})",
         r"hook\.(?:[a-z0-9]{2,6}\.)?(?:make|integromat)\.com/([A-Za-z0-9]{20,64})",
         r"(?:sctapi|sc)\.ftqq\.com/([A-Za-z0-9]{20,80})\.send",
         r"api\.day\.app/([A-Za-z0-9]{18,40})",
@@ -54,9 +49,9 @@ _HOOKS: Final = tuple(
         r"/hooks/([A-Za-z0-9]{17,24}/[A-Za-z0-9]{30,80})",
         r"hc-ping\.com/([A-Za-z0-9\-]{20,80})",
         r"(?:hook|webhook|notify|callback)s?/(?:incoming/)?([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})",
-        r"chat\.googleapis\.com/v1/spaces/[\w\-]{1,40}/messages\?([^\s\"'<>]{20,300})",
-        r"logic\.azure\.com[^\s\"'<>]{0,300}[?&]sig=([A-Za-z0-9_\-%]{20,100})",
-        r"(?:subscribe|sub|link|api/v\d/client)/([A-Za-z0-9]{16,80})(?:[?/\s\"']|$)",
+        r"chat\.googleapis\.com/v1/spaces/[\w\-]+/messages\?([^\s\"'<>]{20,})",
+        r"logic\.azure\.com[^\s\"'<>]*[?&]sig=([A-Za-z0-9_\-%]{20,100})",
+        r"(?:subscribe|sub|link|api/v\d/client)/([A-Za-z0-9]{16,})(?:[?/\s\"']|$)",
     )
 )
 _HOOK_GATES: Final = (

@@ -107,7 +107,7 @@ function drawIdeas() {
 }
 
 function drawMessages() {
-  messages.replaceChildren(make("li", "event hint", isTarget() ? (group.messages.length ? "" : word("empty")) : word("otherGroup")));
+  messages.replaceChildren(make("div", "event hint", isTarget() ? (group.messages.length ? "" : word("empty")) : word("otherGroup")));
   group.messages.forEach((message, at) => append(message, group.messages[at - 1]));
   toTheEnd();
 }

@@ -42,13 +42,13 @@ export const plainText = (message) => message.parts.map((part) => part.text).joi
 
 export function drawMessage(message, scene) {
   if (message.is_recalled) {
-    const gone = make("li", "event", word("recalled", message.name));
+    const gone = make("div", "event", word("recalled", message.name));
     gone.dataset.id = message.id;
     return gone;
   }
   const isBot = message.user_id === scene.selfId;
   const isMine = message.user_id === scene.speakerId;
-  const item = make("li", ["message", isBot && "from-bot", isMine && "mine"].filter(Boolean).join(" "));
+  const item = make("div", ["message", isBot && "from-bot", isMine && "mine"].filter(Boolean).join(" "));
   item.dataset.id = message.id;
   const column = make("div", "column");
   column.append(drawHead(message, scene), drawBubble(message, scene), ...drawDecision(message, isBot, scene));
@@ -113,5 +113,5 @@ export function drawDay(message) {
   const same = (one, other) => one.toDateString() === other.toDateString();
   const name = same(day, today) ? word("today") : same(day, yesterday) ? word("yesterday")
     : day.toLocaleDateString(locale(), { year: "numeric", month: "long", day: "numeric" });
-  return make("li", "event day", name);
+  return make("div", "event day", name);
 }

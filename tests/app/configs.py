@@ -1,0 +1,81 @@
+"""Configurations that tests begin with."""
+
+import os
+from pathlib import Path
+
+DIGEST = "sha256:" + "ab" * 32
+
+MINIMAL = """\
+[service]
+state_dir = "/var/lib/perlica"
+
+[napcat]
+url = "ws://127.0.0.1:3001"
+token_file = "/etc/perlica/secrets/napcat-token"
+group_id = 600100200
+self_id = 10000
+
+[members]
+owners = [30001, 30002]
+
+[model]
+base_url = "http://127.0.0.1:8000/v1"
+name = "rehearsal"
+"""
+
+SANDBOX = f"""
+[sandbox]
+socket = "/run/sandboxd/sandboxd.sock"
+node = "node-1"
+
+[sandbox.image]
+reference = "local/demo"
+digest = "{DIGEST}"
+introduction = "busybox"
+revision = 1
+"""
+
+
+def write_private(path: Path, text: str) -> Path:
+    """A file that only we can read."""
+    path.write_text(text, "utf-8")
+    path.chmod(0o600)
+    return path
+
+
+def write_config(
+    folder: Path, text: str = "", *, napcat_port: int = 1, model_port: int = 1
+) -> Path:
+    """A whole configuration below `folder`, with its secret; `text` is appended."""
+    token = write_private(folder / "napcat-token", "a-long-napcat-token-for-tests\n")
+    config = f"""\
+[service]
+state_dir = "{folder / "state"}"
+run_dir = "{folder / "run"}"
+demo = true
+
+[napcat]
+url = "ws://127.0.0.1:{napcat_port}"
+token_file = "{token}"
+group_id = 600100200
+self_id = 10000
+connect_within_s = 2
+call_within_s = 2
+
+[members]
+owners = [30001, 30002]
+
+[model]
+base_url = "http://127.0.0.1:{model_port}/v1"
+name = "rehearsal"
+connect_within_s = 2
+first_token_within_s = 2
+
+{text}
+"""
+    return write_private(folder / "perlica.toml", config)
+
+
+def is_root() -> bool:
+    """Whether the tests run as root."""
+    return os.geteuid() == 0

@@ -1,0 +1,28 @@
+"""The service in a process of its own, with an actor made to fail: `… CONFIG [ACTOR:MESSAGE]`.
+
+`MESSAGE` is the class name of the message at which the actor raises, or `start`.
+"""
+
+import sys
+from pathlib import Path
+
+from actors.base import Alarm
+from perlica.app.config import load_config
+from perlica.app.run import run_service
+
+
+def main() -> int:
+    """Run it; the exit code is the service's."""
+    fault = sys.argv[2] if len(sys.argv) > 2 else ":"
+    who, _, at = fault.partition(":")
+
+    def fail(actor: str, message: object | None) -> None:
+        met = "start" if message is None else type(message).__name__
+        if (actor, met) == (who, at):
+            raise RuntimeError("made to fail by the test")
+
+    return run_service(load_config(Path(sys.argv[1])), alarm=Alarm(before=fail))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
