@@ -52,19 +52,21 @@ class Preparer:
 
     def prepare(self, frame: InboundFrame) -> Item | None:
         """Parse and protect one frame; whatever goes wrong costs this frame alone."""
-        key = key_of(frame)
-        if key is not None and self._is_quarantined(key):
-            return Quarantined(key=key)
+        if self.is_quarantined_frame(frame):
+            key = key_of(frame)
+            return None if key is None else Quarantined(key=key)
         try:
             if frame.frame.get("post_type") == "notice":
                 return self._prepare_notice(frame)
             return self._prepare_message(frame)
         except Exception as error:  # noqa: BLE001 - the boundary of one message (DESIGN §3)
             _log.warning("message not readable", extra={"fault": type(error).__name__})
-            return Unreadable(key=key, fault=type(error).__name__)
+            return Unreadable(key=key_of(frame), fault=type(error).__name__)
 
-    def _is_quarantined(self, key: MessageKey) -> bool:
-        return MessageStore(self.marks).is_quarantined(key)
+    def is_quarantined_frame(self, frame: InboundFrame) -> bool:
+        """Whether the frame's message was in hand at three crashes."""
+        key = key_of(frame)
+        return key is not None and MessageStore(self.marks).is_quarantined(key)
 
     def _prepare_notice(self, frame: InboundFrame) -> GroupNotice | Recall | None:
         notice = parse_notice(frame.frame)

@@ -6,8 +6,8 @@ changes nothing in it.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -25,7 +25,7 @@ from perlica.domain.errors import Refused
 from perlica.domain.ids import CallId
 from perlica.protection import Channel, JsonValue, Protected, protect, truncate
 from perlica.session.runtime import AgentTurn, CallFault, RequestedCall
-from perlica.session.wrapper import ResultFacts, WrapSettings, wrap_result
+from perlica.session.wrapper import ResultFacts, WrapSettings, leave_out, wrap_result
 from perlica.stores.sessions import SessionEvent, ToolCall, ToolOutput
 
 _FAULTY_CODE_POINTS: Final = 2_000
@@ -119,13 +119,24 @@ def record_turn(turn: AgentTurn) -> RecordedTurn:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Result:
+    """A rendered result."""
+
+    facts: ResultFacts
+    whole: ToolMessage
+
+    def left_out(self, settings: WrapSettings) -> ToolMessage:
+        return replace(self.whole, content=leave_out(self.facts, settings))
+
+
 class Transcript:
     """Makes the conversation from a task's rows; remembers what it rendered: rows never change."""
 
     def __init__(self, settings: WrapSettings) -> None:
         self._settings = settings
         self._messages: dict[int, ChatMessage] = {}
-        self._results: dict[CallId, ToolMessage] = {}
+        self._results: dict[CallId, _Result] = {}
 
     def conversation(
         self,
@@ -142,17 +153,26 @@ class Transcript:
         calls_of: dict[int, list[ToolCall]] = {}
         for call in sorted(calls, key=lambda call: (call.turn_seq, call.position)):
             calls_of.setdefault(call.turn_seq, []).append(call)
+        results = [
+            self._result(call, result_of.get(call.id), output_of.get(call.id))
+            for turn_calls in calls_of.values()
+            for call in turn_calls
+        ]
+        shown = dict(self._bound(results))
         messages: list[ChatMessage] = []
         for event in events:
-            if event.kind == EventKind.result:
-                continue
-            turn_calls = calls_of.get(event.seq, [])
-            messages.append(self._message(event, turn_calls))
-            messages += [
-                self._result(call, result_of.get(call.id), output_of.get(call.id))
-                for call in turn_calls
-            ]
+            if event.kind != EventKind.result:
+                turn_calls = calls_of.get(event.seq, [])
+                messages.append(self._message(event, turn_calls))
+                messages += [shown[call.id] for call in turn_calls]
         return tuple(messages)
+
+    def _bound(self, results: Sequence[_Result]) -> Iterator[tuple[CallId, ToolMessage]]:
+        """Each result's message: the newest whole, those beyond the total without content."""
+        room = self._settings.total_code_points
+        for result in reversed(results):
+            room -= len(result.whole.content.content)
+            yield result.facts.call, result.whole if room >= 0 else result.left_out(self._settings)
 
     def _message(self, event: SessionEvent, calls: Sequence[ToolCall]) -> ChatMessage:
         if event.seq not in self._messages:
@@ -161,7 +181,7 @@ class Transcript:
 
     def _result(
         self, call: ToolCall, event: SessionEvent | None, output: ToolOutput | None
-    ) -> ToolMessage:
+    ) -> _Result:
         if event is None:
             raise ValueError(f"call {call.id} has no result yet")
         if call.id not in self._results:
@@ -171,10 +191,12 @@ class Transcript:
                 at_ms=(output or event).created_at_ms,
                 is_error=_read_body(event.body).get("is_error") is True,
             )
-            self._results[call.id] = ToolMessage(
-                wire_id=call.provider_call_id,
-                content=wrap_result(facts, output.content if output else None, self._settings),
-                is_error=facts.is_error,
+            content = wrap_result(facts, output.content if output else None, self._settings)
+            self._results[call.id] = _Result(
+                facts=facts,
+                whole=ToolMessage(
+                    wire_id=call.provider_call_id, content=content, is_error=facts.is_error
+                ),
             )
         return self._results[call.id]
 

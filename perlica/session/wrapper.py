@@ -18,7 +18,8 @@ from perlica.protection import Channel, Protected, ProtectionStatus, protect, tr
 
 _SOURCE_CODE_POINTS: Final = 120
 _BOUNDARY_DIGITS: Final = 16
-_OPENING_LOOK_ALIKE: Final = re.compile(r"<<(?=\s*(?:资料|群消息))")
+_OPENING_LOOK_ALIKE: Final = re.compile(r"<<(?=\s*(?:资料|群消息|补充背景))")
+_LEFT_OUT: Final = "（较早的结果，为节省篇幅已略去；还需要就重新调用工具）"
 _WITHHELD: Final = "（内容没能完成安全检查，已扣留）"
 _EXPIRED: Final = "（这个结果已超过保留期，内容已删除）"
 _FOUND: Final = {
@@ -31,9 +32,15 @@ CHINA_TIME: Final = timezone(timedelta(hours=8))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrapSettings:
-    """`limit_code_points` bounds the content of one result; longer ones keep beginning and end."""
+    """Bounds of what a model reads again in every turn.
+
+    `limit_code_points` bounds the content of one result; longer ones keep beginning and end.
+    `total_code_points` bounds all results of a task: beyond it the oldest are left out, so that
+    many medium ones cannot overflow the model's memory.
+    """
 
     limit_code_points: int = 24_000
+    total_code_points: int = 120_000
     zone: tzinfo = CHINA_TIME
 
 
@@ -59,6 +66,11 @@ def wrap_result(facts: ResultFacts, content: Protected | None, settings: WrapSet
     return protect(
         _frame_text(facts, _WITHHELD, "扫描未完成，已扣留", settings), Channel.TOOL_RESULT
     )
+
+
+def leave_out(facts: ResultFacts, settings: WrapSettings) -> Protected:
+    """The frame of a result whose content is not repeated any more."""
+    return protect(_frame_text(facts, _LEFT_OUT, "已略去", settings), Channel.TOOL_RESULT)
 
 
 def neutralise_boundaries(text: str, boundary: str) -> str:

@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 
@@ -134,26 +135,19 @@ MOUNTED_SECRET = """
         ("460", "secret_open_in_mount"),
     ],
 )
-def test_a_mounted_secret_is_read_through_its_links_by_its_group(
-    tmp_path: Path, mode: str, answer: str
-) -> None:
+def test_a_mounted_secret_is_read_through_its_links_by_its_group(mode: str, answer: str) -> None:
     if not is_root():
         pytest.skip("needs root to mount a file system")
-    program = textwrap.dedent(MOUNTED_SECRET)
-    folder = tmp_path / "mount"
-    folder.mkdir()
-    for parent in (folder, *folder.parents):
-        if parent.stat().st_uid == os.geteuid() and not parent.stat().st_mode & 0o001:
-            parent.chmod(parent.stat().st_mode | 0o011)
-
-    ended = subprocess.run(
-        ["unshare", "--mount", "--propagation", "private", sys.executable, "-c", program]
-        + [str(folder), mode],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=50,
-    )
+    enter = ["unshare", "--mount", "--propagation", "private"]
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        ended = subprocess.run(
+            [*enter, sys.executable, "-c", textwrap.dedent(MOUNTED_SECRET), folder, mode],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=50,
+        )
 
     assert ended.stdout.strip() == answer, ended.stderr
 

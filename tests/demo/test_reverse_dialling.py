@@ -42,7 +42,9 @@ class Guest:
         request = self.event()
         assert isinstance(request, Request)
         self.target = request.target
-        self.headers = {name.decode(): value.decode() for name, value in request.extra_headers}
+        self.headers = {
+            name.decode().lower(): value.decode() for name, value in request.extra_headers
+        }
         self._sock.sendall(self._protocol.send(AcceptConnection()))
 
     def event(self) -> object:
@@ -91,8 +93,8 @@ def test_it_introduces_itself_and_serves_both_ways(napcat: NapCatStandIn, bot: B
         answer = guest.frame()
 
     assert guest.target == "/onebot"
-    assert guest.headers["X-Self-ID"] == str(napcat.self_id)
-    assert guest.headers["Authorization"] == "Bearer reverse"
+    assert guest.headers["x-self-id"] == str(napcat.self_id)
+    assert guest.headers["authorization"] == "Bearer reverse"
     assert guest.headers["x-client-role"] == "Universal"
     assert greeting["sub_type"] == "connect"
     assert event["raw_message"] == f"[CQ:at,qq={napcat.self_id}] 你好"

@@ -10,13 +10,12 @@ import pytest
 
 from tests.frame.checkout import ROOT
 from tools.setup import system
-from tools.setup.__main__ import Course
+from tools.setup.__main__ import Course, _complete_system
 from tools.setup.terminal import StepFailed, run_logged
 
 SCRIPT = """
 from tools.setup import system
-part = system.SystemPart(package="no-such-package", without="nothing works")
-print(system.install((part,)) == (part,), system.explain_absence())
+print(system.may_install(), system.explain_absence())
 """
 
 
@@ -69,7 +68,7 @@ def test_without_apt_it_installs_nothing_and_says_so(tmp_path: Path) -> None:
         check=True,
     )
 
-    assert done.stdout.startswith("True no apt-get on this system")
+    assert done.stdout.startswith("False no apt-get on this system")
 
 
 def test_without_root_and_sudo_it_says_what_to_do(tmp_path: Path) -> None:
@@ -87,7 +86,36 @@ def test_without_root_and_sudo_it_says_what_to_do(tmp_path: Path) -> None:
         check=True,
     )
 
-    assert done.stdout.startswith("True not root and no usable sudo; run 'sudo make setup'")
+    assert done.stdout.startswith("False not root and no usable sudo; run 'sudo make setup'")
+
+
+def test_what_a_system_does_not_offer_is_left_out_and_asked_for_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ubuntu has no chromium package, only the stub of a snap."""
+    parts = tuple(part for part in system.PARTS if part.package in {"crun", "chromium"})
+    commands: list[list[str]] = []
+    installed = set[str]()
+
+    def run(command: list[str], **_: object) -> None:
+        commands.append(command)
+        installed.update(command if "install" in command else ())
+
+    monkeypatch.setattr(system, "run_logged", run)
+    monkeypatch.setattr(system, "may_install", lambda: True)
+    monkeypatch.setattr(system, "_privilege", tuple)
+    monkeypatch.setattr(system, "_is_offered", lambda package: package == "crun")
+    monkeypatch.setattr(system, "is_installed", lambda part: part.package in installed)
+
+    first = Course()
+    _complete_system(first, parts)
+    first.write_record(1.0)
+    asked = len(commands)
+    _complete_system(Course(), parts[1:])
+
+    assert commands[-1][-1:] == ["crun"]
+    assert len(commands) == asked
+    assert capsys.readouterr().out.count("chromium: tests of the chat page are skipped") == 2
 
 
 def test_each_system_package_says_what_is_lost_without_it() -> None:

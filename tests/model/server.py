@@ -138,6 +138,7 @@ class RawServer:
                 conn, _ = self._listener.accept()
             except OSError:
                 return
+            conn.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.connections += 1
             self._open.append(conn)
             self._start(self._serve, conn)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from perlica.clients.model import ModelClient, ModelTurn, dialing, open_client
+from perlica.clients.model import Conversation, ModelClient, ModelTurn, UserMessage, open_client
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Cancelled, PerlicaError, Retryable
 from tests.model.server import (
@@ -25,7 +25,7 @@ from tests.model.server import (
     stream,
     whole,
 )
-from tests.model.words import DONE, QUESTION, delta, settings
+from tests.model.words import DONE, QUESTION, delta, sealed, settings
 
 PROMPT_S = 0.5
 """Far below the two seconds that are promised, far above what it takes on a busy machine."""
@@ -44,17 +44,18 @@ HANGS: dict[str, Answer] = {
 class Ask:
     """A `complete` in a thread of its own."""
 
-    def __init__(self, client: ModelClient) -> None:
+    def __init__(self, client: ModelClient, conversation: Conversation = QUESTION) -> None:
         self.cancel = CancelToken()
         self.turn: ModelTurn | None = None
         self.error: PerlicaError | None = None
         self._client = client
+        self._conversation = conversation
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
     def _run(self) -> None:
         try:
-            self.turn = self._client.complete(QUESTION, (), self.cancel)
+            self.turn = self._client.complete(self._conversation, (), self.cancel)
         except PerlicaError as error:
             self.error = error
 
@@ -140,6 +141,20 @@ def test_cancel_ends_a_connect_that_nobody_accepts() -> None:
         assert isinstance(ask.error, Cancelled)
 
 
+def test_cancel_ends_a_request_that_the_server_does_not_read() -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    long = (UserMessage(content=sealed("x" * 200_000)),) * 100
+    try:
+        with opened(f"http://127.0.0.1:{listener.getsockname()[1]}") as client:
+            ask = Ask(client, long)
+            assert not ask.cancel.wait(0.2)
+
+            assert ask.cancel_and_measure_s() < PROMPT_S
+            assert isinstance(ask.error, Cancelled)
+    finally:
+        listener.close()
+
+
 def test_cancel_ends_a_name_look_up_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     asked, release = threading.Event(), threading.Event()
 
@@ -148,7 +163,7 @@ def test_cancel_ends_a_name_look_up_that_hangs(monkeypatch: pytest.MonkeyPatch) 
         release.wait(WAIT_S)
         return []
 
-    monkeypatch.setattr(dialing.socket, "getaddrinfo", look_up)
+    monkeypatch.setattr("perlica.clients.model.dialing.socket.getaddrinfo", look_up)
     with opened("https://model.example/v1") as client:
         ask = Ask(client)
         assert asked.wait(WAIT_S)

@@ -278,11 +278,12 @@ def test_a_removal_is_not_ready_at_once(rig: LinkRig, napcat: NapCatStandIn) -> 
 
 
 def test_answers_find_their_calls_in_any_order(rig: LinkRig, napcat: NapCatStandIn) -> None:
+    known = napcat.say(MING, "在")
     napcat.faults.next_calls(AnswerLate(by_s=0.2), action="get_msg")
     answers: list[tuple[str, Answer]] = []
 
     def ask(action: str, echo: str) -> None:
-        call = build_call(action, {"message_id": 1}, echo=echo)
+        call = build_call(action, {"message_id": str(known.message_id)}, echo=echo)
         rig.link.start_call(call, within_s=5, on_answer=lambda a: answers.append((echo, a)))
 
     ask("get_msg", "slow")

@@ -21,11 +21,12 @@ class ServiceProcess:
     config: Path
     state_dir: Path
     log: Path
+    module: str = "tests.recovery.run_with_fault"
     child: subprocess.Popen[bytes] | None = None
 
     def start(self, fault: str = "") -> None:
         """Start it, with an actor that will fail if one is named."""
-        words = [sys.executable, "-m", "tests.recovery.run_with_fault", str(self.config), fault]
+        words = [sys.executable, "-m", self.module, str(self.config), fault]
         with self.log.open("ab") as log:
             self.child = subprocess.Popen(
                 words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log

@@ -3,9 +3,9 @@
 import http.client
 import socket
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Protocol, TypeVar
 
 from pydantic import BaseModel
 
@@ -72,8 +72,10 @@ class Client:
     def sandboxes(self) -> tuple[wire.SandboxState, ...]:
         return self.call(wire.SandboxList, "GET", wire.SANDBOXES_PATH).sandboxes
 
-    def create(self, name: str, image: str, **fields: Any) -> wire.SandboxState:
-        limits = {"disk_bytes": wire.MIN_DISK_BYTES} | fields.pop("limits", {})
+    def create(
+        self, name: str, image: str, *, limits: Mapping[str, int] | None = None, **fields: object
+    ) -> wire.SandboxState:
+        limits = {"disk_bytes": wire.MIN_DISK_BYTES} | dict(limits or {})
         given = {"operation": new_id(), "epoch": self.epoch, "name": name, "image_digest": image}
         request = wire.CreateRequest.model_validate(given | fields | {"limits": limits})
         return self.call(wire.SandboxState, "POST", wire.SANDBOXES_PATH, request)
@@ -99,12 +101,12 @@ class Box:
     def state(self) -> wire.SandboxState:
         return self.client.call(wire.SandboxState, "GET", wire.sandbox_path(self.name))
 
-    def run(self, *argv: str, **fields: Any) -> wire.ExecOutcome:
+    def run(self, *argv: str, **fields: object) -> wire.ExecOutcome:
         given = {"operation": new_id(), "epoch": self.client.epoch, "instance": self.instance}
         request = wire.ExecRequest.model_validate(given | {"argv": argv} | fields)
         return self.client.call(wire.ExecOutcome, "POST", wire.exec_path(self.name), request)
 
-    def shell(self, script: str, **fields: Any) -> wire.ExecOutcome:
+    def shell(self, script: str, **fields: object) -> wire.ExecOutcome:
         return self.run("/bin/sh", "-c", script, **fields)
 
     def says(self, script: str) -> str:
@@ -113,10 +115,10 @@ class Box:
         assert outcome.exit_code == 0, (outcome.ended, outcome.stderr)
         return outcome.stdout.decode("utf-8").strip()
 
-    def stop(self, **fields: Any) -> wire.SandboxState:
+    def stop(self, **fields: object) -> wire.SandboxState:
         return self._change(wire.StopRequest, wire.SandboxState, wire.stop_path, "POST", fields)
 
-    def delete(self, **fields: Any) -> wire.DeletionProof:
+    def delete(self, **fields: object) -> wire.DeletionProof:
         return self._change(
             wire.DeleteRequest, wire.DeletionProof, wire.sandbox_path, "DELETE", fields
         )
@@ -127,14 +129,14 @@ class Box:
         answer: type[Model],
         path: Callable[[str], str],
         method: str,
-        fields: dict[str, Any],
+        fields: dict[str, object],
     ) -> Model:
         given = {"operation": new_id(), "epoch": self.client.epoch, "instance": self.instance}
         return self.client.call(
             answer, method, path(self.name), kind.model_validate(given | fields)
         )
 
-    def write(self, path: str, content: bytes, **fields: Any) -> wire.FileWritten:
+    def write(self, path: str, content: bytes, **fields: object) -> wire.FileWritten:
         given = {
             "operation": new_id(),
             "epoch": self.client.epoch,
@@ -145,12 +147,24 @@ class Box:
         request = wire.WriteFileRequest.model_validate(given | fields)
         return self.client.call(wire.FileWritten, "POST", wire.write_file_path(self.name), request)
 
-    def read(self, path: str, **fields: Any) -> wire.FileContent:
+    def read(self, path: str, **fields: object) -> wire.FileContent:
         given = {"epoch": self.client.epoch, "instance": self.instance, "path": path}
         request = wire.ReadFileRequest.model_validate(given | fields)
         return self.client.call(wire.FileContent, "POST", wire.read_file_path(self.name), request)
 
-    def list(self, path: str, **fields: Any) -> wire.FileListing:
+    def list(self, path: str, **fields: object) -> wire.FileListing:
         given = {"epoch": self.client.epoch, "instance": self.instance, "path": path}
         request = wire.ListFilesRequest.model_validate(given | fields)
         return self.client.call(wire.FileListing, "POST", wire.list_files_path(self.name), request)
+
+
+class MakeBox(Protocol):
+    """Creates a sandbox; it is deleted after the test."""
+
+    def __call__(self, name: str = "box", *, limits: Mapping[str, int] | None = None) -> Box: ...
+
+
+class Refusal(Protocol):
+    """The error that the daemon answers when `act` is tried."""
+
+    def __call__(self, act: Callable[[], object]) -> wire.ErrorAnswer: ...

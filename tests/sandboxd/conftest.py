@@ -3,18 +3,17 @@
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.sandboxd.client import Answered, Box, Client
+from sandboxd import wire
+from tests.sandboxd.client import Answered, Box, Client, MakeBox, Refusal
 from tests.sandboxd.process import Daemon
 
 IN_CI = os.environ.get("CI") == "true"
 PROGRAMS = ("crun", "catatonit", "mkfs.xfs", "mksquashfs", "busybox")
-MakeBox = Callable[..., Box]
 
 
 def _require(condition: object, reason: str) -> None:
@@ -95,8 +94,8 @@ def image(client: Client) -> str:
 
 @pytest.fixture
 def make_box(client: Client, image: str) -> MakeBox:
-    def make(name: str = "box", **fields: Any) -> Box:
-        return Box(client, client.create(name, image, **fields))
+    def make(name: str = "box", *, limits: Mapping[str, int] | None = None) -> Box:
+        return Box(client, client.create(name, image, limits=limits))
 
     return make
 
@@ -107,10 +106,10 @@ def box(make_box: MakeBox) -> Box:
 
 
 @pytest.fixture
-def refusal() -> Callable[[Callable[[], object]], Any]:
+def refusal() -> Refusal:
     """What the daemon says when it does not do something."""
 
-    def catch(act: Callable[[], object]) -> Any:
+    def catch(act: Callable[[], object]) -> wire.ErrorAnswer:
         with pytest.raises(Answered) as caught:
             act()
         return caught.value.answer

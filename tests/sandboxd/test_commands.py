@@ -2,19 +2,20 @@
 
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from sandboxd import wire
-from tests.sandboxd.client import Answered, Box, Client, new_id
+from tests.sandboxd.client import Answered, Box, Client, Refusal, new_id
 from tests.sandboxd.process import wait_for
 
 pytestmark = pytest.mark.root
 
 
-def start_in_thread(box: Box, *argv: str, **fields: Any) -> tuple[str, threading.Thread, list[Any]]:
+def start_in_thread(
+    box: Box, *argv: str, **fields: object
+) -> tuple[str, threading.Thread, list[Any]]:
     """Runs a command beside the test; returns when the daemon shows it as running."""
     operation, outcomes = new_id(), list[Any]()
 
@@ -138,7 +139,7 @@ def test_a_long_command_blocks_neither_health_nor_another_command(client: Client
 
 
 def test_when_all_places_are_taken_work_is_busy_and_health_still_answers(
-    client: Client, box: Box, refusal: Callable[..., Any]
+    client: Client, box: Box, refusal: Refusal
 ) -> None:
     running = [start_in_thread(box, "/bin/sleep", "1000") for _ in range(4)]
 
@@ -195,9 +196,7 @@ def test_zombies_are_reaped(box: Box) -> None:
     assert box.says("ps -o stat | grep -c Z || true") == "0"
 
 
-def test_a_timeout_above_the_bound_of_the_node_is_refused(
-    box: Box, refusal: Callable[..., Any]
-) -> None:
+def test_a_timeout_above_the_bound_of_the_node_is_refused(box: Box, refusal: Refusal) -> None:
     answer = refusal(lambda: box.run("/bin/true", timeout_ms=wire.MAX_TIMEOUT_MS))
 
     assert answer.error == "refused"

@@ -1,12 +1,11 @@
 """What a command cannot do, each claim a sentence. Commands run as the sandbox's root."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.sandboxd.client import Box
+from tests.sandboxd.client import Box, MakeBox
 from tests.sandboxd.process import Daemon
 
 pytestmark = [pytest.mark.root, pytest.mark.evidence(7)]
@@ -136,7 +135,7 @@ def test_killing_everything_it_can_does_not_end_its_init(box: Box) -> None:
     assert box.says("cat /proc/1/comm; ls -l /proc/1/exe | grep -c /dev/init") == "init\n1"
 
 
-def test_two_sandboxes_have_different_users_on_the_node(make_box: Callable[..., Box]) -> None:
+def test_two_sandboxes_have_different_users_on_the_node(make_box: MakeBox) -> None:
     first = make_box("first").says("cat /proc/self/uid_map").split()
     second = make_box("second").says("cat /proc/self/uid_map").split()
 

@@ -1,11 +1,10 @@
 """Reading, writing and listing files goes through the sandbox, never through the node."""
 
-from collections.abc import Callable
-from typing import Any
+from pathlib import Path
 
 import pytest
 
-from tests.sandboxd.client import Box, new_id
+from tests.sandboxd.client import Box, Refusal, new_id
 
 pytestmark = pytest.mark.root
 
@@ -44,7 +43,7 @@ def test_replacing_keeps_the_owner_and_leaves_no_temporary_file(box: Box) -> Non
     assert box.says("cd /work/d; ls -A; stat -c %u:%g f; cat f") == "f\n5:6\nnew"
 
 
-def test_parents_are_made_only_when_asked(box: Box, refusal: Callable[..., Any]) -> None:
+def test_parents_are_made_only_when_asked(box: Box, refusal: Refusal) -> None:
     answer = refusal(lambda: box.write("/a/b/c", b"x"))
 
     box.write("/a/b/c", b"x", create_parents=True)
@@ -64,7 +63,7 @@ def test_a_symbolic_link_is_followed_inside_the_sandbox(box: Box) -> None:
 
 
 def test_a_link_to_a_path_of_the_node_leads_nowhere(
-    box: Box, refusal: Callable[..., Any], tmp_path: Any
+    box: Box, refusal: Refusal, tmp_path: Path
 ) -> None:
     (tmp_path / "secret").write_text("secret", encoding="ascii")
     box.says(f"ln -s {tmp_path}/secret /root/link; ln -s /proc/1/root{tmp_path}/secret /root/far")
@@ -74,20 +73,18 @@ def test_a_link_to_a_path_of_the_node_leads_nowhere(
 
 
 @pytest.mark.parametrize("path", ["/root", "/dev/null", "/root/fifo", "/root/socket-like"])
-def test_only_regular_files_are_read(box: Box, refusal: Callable[..., Any], path: str) -> None:
+def test_only_regular_files_are_read(box: Box, refusal: Refusal, path: str) -> None:
     box.says("mkfifo /root/fifo; ln -s fifo /root/socket-like")
 
     assert refusal(lambda: box.read(path)).error == "refused"
 
 
-def test_a_directory_cannot_be_replaced_by_a_file(box: Box, refusal: Callable[..., Any]) -> None:
+def test_a_directory_cannot_be_replaced_by_a_file(box: Box, refusal: Refusal) -> None:
     assert refusal(lambda: box.write("/root", b"x")).error == "refused"
     assert refusal(lambda: box.write("/root/", b"x")).error == "refused"
 
 
-def test_a_full_disk_refuses_a_write_and_keeps_the_old_file(
-    box: Box, refusal: Callable[..., Any]
-) -> None:
+def test_a_full_disk_refuses_a_write_and_keeps_the_old_file(box: Box, refusal: Refusal) -> None:
     box.write("/root/f", b"old")
     box.shell("cat /dev/zero > /filler")
 

@@ -1,12 +1,10 @@
 """A sandbox from its creation to the proof that it is gone, across stops and crashes."""
 
 import hashlib
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from tests.sandboxd.client import Box, Client
+from tests.sandboxd.client import Box, Client, MakeBox, Refusal
 from tests.sandboxd.process import Daemon
 
 pytestmark = pytest.mark.root
@@ -93,7 +91,7 @@ def test_a_deletion_proves_that_nothing_is_left(daemon: Daemon, box: Box) -> Non
 
 
 def test_a_name_can_be_used_again_but_the_instance_is_another(
-    box: Box, make_box: Callable[..., Box], refusal: Callable[..., Any]
+    box: Box, make_box: MakeBox, refusal: Refusal
 ) -> None:
     box.delete()
 
@@ -137,9 +135,7 @@ def test_a_half_done_deletion_is_finished_by_the_next_daemon(daemon: Daemon, box
     assert not record.parent.exists()
 
 
-def test_sigterm_ends_everything_within_ten_seconds(
-    daemon: Daemon, make_box: Callable[..., Box]
-) -> None:
+def test_sigterm_ends_everything_within_ten_seconds(daemon: Daemon, make_box: MakeBox) -> None:
     for name in ("box-a", "box-b", "box-c"):
         make_box(name).says("(trap '' TERM; sleep 1000 >/dev/null 2>&1 &)")
 
@@ -149,9 +145,7 @@ def test_sigterm_ends_everything_within_ten_seconds(
     assert daemon.leftovers() == []
 
 
-def test_the_number_of_sandboxes_is_limited(
-    make_box: Callable[..., Box], refusal: Callable[..., Any]
-) -> None:
+def test_the_number_of_sandboxes_is_limited(make_box: MakeBox, refusal: Refusal) -> None:
     for name in ("box-a", "box-b", "box-c"):
         make_box(name)
 
@@ -162,7 +156,7 @@ def test_the_number_of_sandboxes_is_limited(
 
 
 def test_limits_above_the_ceiling_of_the_node_are_refused(
-    make_box: Callable[..., Box], refusal: Callable[..., Any]
+    make_box: MakeBox, refusal: Refusal
 ) -> None:
     answer = refusal(lambda: make_box(limits={"memory_bytes": 1 << 40}))
 
@@ -170,7 +164,7 @@ def test_limits_above_the_ceiling_of_the_node_are_refused(
     assert "memory_bytes" in answer.message
 
 
-def test_an_unknown_image_is_not_found(client: Client, refusal: Callable[..., Any]) -> None:
+def test_an_unknown_image_is_not_found(client: Client, refusal: Refusal) -> None:
     answer = refusal(lambda: client.create("box", f"sha256:{'0' * 64}"))
 
     assert answer.error == "not_found"

@@ -1,19 +1,15 @@
 """Limits hold under attack, and what lies beside the attacked sandbox stays well."""
 
-from collections.abc import Callable
-
 import pytest
 
-from tests.sandboxd.client import Box, Client
+from tests.sandboxd.client import Box, Client, MakeBox
 
 pytestmark = [pytest.mark.root, pytest.mark.evidence(7)]
 MIB = 1024 * 1024
 FORK_BOMB = "bomb() { bomb | bomb & }; bomb; sleep 1"
 
 
-def test_a_fork_bomb_stays_below_the_number_of_processes(
-    client: Client, make_box: Callable[..., Box]
-) -> None:
+def test_a_fork_bomb_stays_below_the_number_of_processes(client: Client, make_box: MakeBox) -> None:
     box = make_box(limits={"pids": 64})
 
     outcome = box.shell(f"{FORK_BOMB}; ls -d /proc/[0-9]* | wc -l", timeout_ms=3000)
@@ -24,7 +20,7 @@ def test_a_fork_bomb_stays_below_the_number_of_processes(
     assert box.says("echo well") == "well"
 
 
-def test_a_fork_bomb_is_ended_by_its_time_out(make_box: Callable[..., Box]) -> None:
+def test_a_fork_bomb_is_ended_by_its_time_out(make_box: MakeBox) -> None:
     box = make_box(limits={"pids": 64})
 
     outcome = box.shell("bomb() { bomb | bomb & wait; }; bomb", timeout_ms=2000)
@@ -33,7 +29,7 @@ def test_a_fork_bomb_is_ended_by_its_time_out(make_box: Callable[..., Box]) -> N
     assert box.says("ls -d /proc/[0-9]* | wc -l").isdigit()
 
 
-def test_a_memory_hog_is_killed_and_the_sandbox_lives(make_box: Callable[..., Box]) -> None:
+def test_a_memory_hog_is_killed_and_the_sandbox_lives(make_box: MakeBox) -> None:
     box = make_box(limits={"memory_bytes": 64 * MIB})
 
     outcome = box.shell("head -c 200000000 /dev/zero | tail -c 190000000 | wc -c")
@@ -56,13 +52,13 @@ def test_df_inside_shows_the_sandboxs_own_disk(box: Box) -> None:
     assert 200 * 1024 < blocks < 321 * 1024
 
 
-def test_the_number_of_open_files_is_limited(make_box: Callable[..., Box]) -> None:
+def test_the_number_of_open_files_is_limited(make_box: MakeBox) -> None:
     box = make_box(limits={"nofile": 64})
 
     assert box.says("ulimit -n; ulimit -Hn; ulimit -c") == "64\n64\n0"
 
 
-def test_cpu_time_is_limited(make_box: Callable[..., Box]) -> None:
+def test_cpu_time_is_limited(make_box: MakeBox) -> None:
     box = make_box(limits={"cpu_millis": 200})
 
     outcome = box.shell("timeout 3 sh -c 'while :; do :; done'; times", timeout_ms=10_000)
@@ -71,7 +67,7 @@ def test_cpu_time_is_limited(make_box: Callable[..., Box]) -> None:
     assert 0.2 < used_s < 1.2
 
 
-def test_an_attacked_sandbox_does_not_disturb_another(make_box: Callable[..., Box]) -> None:
+def test_an_attacked_sandbox_does_not_disturb_another(make_box: MakeBox) -> None:
     attacked, other = make_box("attacked", limits={"pids": 64}), make_box("other")
     attacked.shell(FORK_BOMB, timeout_ms=1500)
 

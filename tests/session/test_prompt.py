@@ -55,7 +55,10 @@ def test_a_credential_in_the_background_is_redacted() -> None:
 
 
 def test_the_placeholder_that_the_rules_explain_is_no_finding() -> None:
-    assert build_system(NO_CONTEXT).finding_count == 0
+    system = build_system(NO_CONTEXT)
+
+    assert system.finding_count == 0
+    assert "⟦凭据:password:1⟧" in system.content
 
 
 def test_background_that_is_too_long_is_a_misconfiguration() -> None:

@@ -210,6 +210,23 @@ def test_a_result_whose_retention_has_passed_says_so(path: Path) -> None:
     assert "已超过保留期" in result.content.content
 
 
+def test_many_medium_results_leave_out_the_oldest_and_say_so(path: Path) -> None:
+    with Database.open(path) as db:
+        session = begin(db)
+        session.transcript = Transcript(WrapSettings(total_code_points=2_500))
+        for number in range(5):
+            (made,) = session.take(
+                check_turn(turn("", call(provider_id=f"c{number}")), TOOLS, set())
+            )
+            session.answer(made, str(number) * 1_000)
+
+        results = [m.content.content for m in session.conversation() if isinstance(m, ToolMessage)]
+
+    assert ["已略去" in text for text in results] == [True, True, True, False, False]
+    assert sum(map(len, results)) < 2_500 + 3 * 200
+    assert results[-1].count("4" * 1_000) == 1
+
+
 def test_arguments_with_a_credential_are_kept_redacted_and_marked() -> None:
     given_arguments = json.dumps({"argv": ["login", "--token", CREDENTIAL]})
 
@@ -247,7 +264,7 @@ def test_a_malformed_call_is_replayed_with_empty_arguments(path: Path) -> None:
 
 @pytest.mark.parametrize("thought", [f"key {CREDENTIAL}", "密码：Sup3r-S3cret-99x"])
 def test_signed_thinking_that_protection_would_change_ends_the_task(thought: str) -> None:
-    block = {"type": "thinking", "thinking": thought, "signature": "x"}
+    block: dict[str, object] = {"type": "thinking", "thinking": thought, "signature": "x"}
     opaque = pack_thinking([ThinkingBlock(after=0, block=block)])
 
     with pytest.raises(Refused, match="protection_altered_thinking"):
@@ -255,7 +272,11 @@ def test_signed_thinking_that_protection_would_change_ends_the_task(thought: str
 
 
 def test_signed_thinking_is_kept_byte_for_byte(path: Path) -> None:
-    block = {"type": "thinking", "thinking": "想\u2028 \t⟦凭据:password:1⟧", "signature": "A+/="}
+    block: dict[str, object] = {
+        "type": "thinking",
+        "thinking": "想\u2028 \t⟦凭据:password:1⟧",
+        "signature": "A+/=",
+    }
     opaque = pack_thinking([ThinkingBlock(after=0, block=block)])
     with Database.open(path) as db:
         session = begin(db)

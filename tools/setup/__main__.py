@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from tools.setup import environment, system
 from tools.setup.terminal import LOG, StepFailed, say
@@ -23,7 +24,9 @@ class Course:
     """The steps of one run: does those that are due, times them, and gathers what cannot work."""
 
     def __init__(self) -> None:
-        self.seconds = _last_record()
+        last = _last_record()
+        self.seconds: dict[str, float] = last.get("steps", {})
+        self.not_offered: list[str] = last.get("not_offered", [])
         self.did_work = False
         self.limits: list[str] = []
 
@@ -45,6 +48,7 @@ class Course:
             "steps": self.seconds,
             "again_seconds": None if self.did_work else round(again_s, 2),
             "limits": self.limits,
+            "not_offered": self.not_offered,
         }
         RECORD.parent.mkdir(exist_ok=True)
         RECORD.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
@@ -69,8 +73,7 @@ def main() -> int:
 
 
 def _run_steps(course: Course, purpose: str) -> None:
-    missing = system.find_missing(with_tests=purpose == "test")
-    course.take("system packages", done=not missing, work=lambda: _fill(course, missing))
+    _complete_system(course, system.find_missing(with_tests=purpose == "test"))
     course.take(
         "virtual environment",
         done=environment.interpreter_is_current(),
@@ -91,8 +94,14 @@ def _run_steps(course: Course, purpose: str) -> None:
         _limit(course, "sandboxes need root (they mount file systems): start with sudo")
 
 
-def _fill(course: Course, missing: tuple[system.SystemPart, ...]) -> None:
-    for part in system.install(missing):
+def _complete_system(course: Course, missing: tuple[system.SystemPart, ...]) -> None:
+    """Install what is missing; what this system does not offer is asked for only once."""
+    due = tuple(part for part in missing if part.package not in course.not_offered)
+    if due and system.may_install():
+        course.take("system packages", done=False, work=lambda: system.install(due))
+        missing = tuple(part for part in missing if not system.is_installed(part))
+        course.not_offered = [part.package for part in missing]
+    for part in missing:
         _limit(course, f"{part.package}: {part.without} ({system.explain_absence()})")
 
 
@@ -108,10 +117,10 @@ def _locks_for(purpose: str) -> tuple[str, ...]:
     return _LOCKS[purpose]
 
 
-def _last_record() -> dict[str, float]:
+def _last_record() -> dict[str, Any]:
     try:
-        return dict(json.loads(RECORD.read_text(encoding="utf-8"))["steps"])
-    except (OSError, ValueError, KeyError):
+        return dict(json.loads(RECORD.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
         return {}
 
 

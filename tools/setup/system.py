@@ -66,28 +66,32 @@ def find_missing(*, with_tests: bool) -> tuple[SystemPart, ...]:
     return (*python_parts(), *(part for part in wanted if part.package not in installed))
 
 
-def install(missing: tuple[SystemPart, ...]) -> tuple[SystemPart, ...]:
-    """Install what can be installed; returns the parts that are still missing afterwards.
+def is_installed(part: SystemPart) -> bool:
+    """Whether dpkg lists this one now."""
+    return part.package in _installed([part.package])
+
+
+def may_install() -> bool:
+    """Whether apt can be run here: as root, or through sudo, which may ask for a password."""
+    return _privilege() is not None
+
+
+def install(missing: tuple[SystemPart, ...]) -> None:
+    """Install those of the missing parts that this system offers.
 
     Raises:
         StepFailed: apt was allowed to work and failed.
     """
-    prefix = _privilege()
-    if prefix is None:
-        return missing
+    prefix = _privilege() or ()
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     if prefix:
         prefix = (*prefix, "DEBIAN_FRONTEND=noninteractive")
     run_logged([*prefix, "apt-get", "update"], environment=environment)
-    offered = tuple(part for part in missing if _is_offered(part.package))
+    offered = [part.package for part in missing if _is_offered(part.package)]
     if offered:
-        say(f"      installing {', '.join(part.package for part in offered)}")
-        run_logged(
-            [*prefix, "apt-get", "install", "-y", "--no-install-recommends"]
-            + [part.package for part in offered],
-            environment=environment,
-        )
-    return tuple(part for part in missing if part not in offered)
+        say(f"      installing {', '.join(offered)}")
+        command = [*prefix, "apt-get", "install", "-y", "--no-install-recommends", *offered]
+        run_logged(command, environment=environment)
 
 
 def explain_absence() -> str:

@@ -49,7 +49,7 @@ def main(*, script: bool, state: Path, report: Path | None, port: int, language:
         with_sandboxes=obstacle is None,
         language=language,
         model_url=None if script else os.environ.get("PERLICA_MODEL_BASE_URL"),
-        model_name=os.environ.get("PERLICA_MODEL_NAME", "rehearsal"),
+        model_name=os.environ.get("PERLICA_MODEL_NAME", "rehearsal-1"),
         model_key_file=_key_file(),
     )
     began_s = monotonic_s()

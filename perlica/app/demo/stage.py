@@ -24,7 +24,7 @@ class Stage:
     language: str = "zh"
     page_port: int = 0
     model_url: str | None = None
-    model_name: str = "rehearsal"
+    model_name: str = "rehearsal-1"
     model_key_file: Path | None = None
     napcat: NapCatStandIn = field(init=False)
     perlica: Process = field(init=False)
@@ -98,7 +98,7 @@ class Stage:
     def _model_address(self) -> tuple[str, Path]:
         if self.model_url is not None:
             return self.model_url, self.model_key_file or self.paths.model_key
-        self._model = RehearsalModel(key=self.paths.model_key.read_text("utf-8")).start()
+        self._model = RehearsalModel(api_key=self.paths.model_key.read_text("utf-8")).start()
         return self._model.base_url, self.paths.model_key
 
     def _start_sandboxd(self) -> str:

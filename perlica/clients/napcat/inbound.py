@@ -8,8 +8,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from perlica.clients.onebot import Frame
+from perlica.domain.clock import monotonic_s
+
+_GIVE_UP_POLL_S: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +61,7 @@ class InboundQueue:
         for item in items:
             with self._changed:
                 while not self._is_half_empty() and not give_up():
-                    self._changed.wait(0.2)
+                    self._changed.wait(_GIVE_UP_POLL_S)
                 if give_up():
                     return None
                 self._add(item)
@@ -81,10 +85,13 @@ class InboundQueue:
             self._changed.notify_all()
             return taken
 
-    def is_settled(self, mark: int, within_s: float) -> bool:
+    def is_settled(self, mark: int, within_s: float, give_up: Callable[[], bool]) -> bool:
         """Whether all frames up to `mark` were taken and stored; waits at most `within_s`."""
+        deadline_s = monotonic_s() + within_s
         with self._changed:
-            return self._changed.wait_for(lambda: self._settled_count >= mark, within_s)
+            while self._settled_count < mark and monotonic_s() < deadline_s and not give_up():
+                self._changed.wait(_GIVE_UP_POLL_S)
+            return self._settled_count >= mark
 
     def wait_for_room(self, within_s: float) -> bool:
         """Whether at least half of the room is free; waits at most `within_s`."""

@@ -135,7 +135,11 @@ class NapCatLink:
         except Unreachable as error:
             self._readiness.spoil(error.code)
             return error.code
-        self._position.lose()
+        try:
+            self._position.lose()
+        except BaseException:
+            wire.release()
+            raise
         session = LinkSession(
             wire,
             self._settings,

@@ -122,7 +122,9 @@ class LinkSession:
         losses = self._position.losses
         if self._caught_up != losses:
             self._catch_up(losses)
-        if self._mark is not None and self._queue.is_settled(self._mark, _SETTLE_S):
+        if self._mark is None:
+            return
+        if self._queue.is_settled(self._mark, _SETTLE_S, self.connection.has_ended.is_set):
             self._mark = None
             if not self._is_draining():
                 self._position.release(self._caught_up)

@@ -1,0 +1,113 @@
+"""The command line and the configuration: what a person sees when something is wrong."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sandboxd.config import load_config
+from sandboxd.faults import Misconfigured
+from tests.sandboxd.process import Daemon
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "sandboxd", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def config_file(directory: Path, text: str) -> Path:
+    file = directory / "sandboxd.toml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_an_unknown_key_is_refused_with_the_near_one(tmp_path: Path) -> None:
+    file = config_file(tmp_path, "[bounds]\nsandboxs = 3\n")
+
+    with pytest.raises(Misconfigured, match=r"bounds\.sandboxs.*did you mean sandboxes\?"):
+        load_config(file, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("[bounds]\nsandboxes = 0\n", "bounds.sandboxes"),
+        ('runtime = "docker"\n', "runtime"),
+        ('state_dir = "relative"\n', "state_dir"),
+        ("[ceilings]\ndisk_bytes = 1000\n", "ceilings.disk_bytes"),
+        ("first_host_id = 0\n", "first_host_id"),
+        ("allowed_uids = 3\n", "allowed_uids"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_its_key(tmp_path: Path, text: str, key: str) -> None:
+    with pytest.raises(Misconfigured) as caught:
+        load_config(config_file(tmp_path, text), {})
+
+    assert key in caught.value.message
+
+
+def test_a_missing_file_and_broken_toml_end_with_code_two(tmp_path: Path) -> None:
+    missing = run("--config", str(tmp_path / "none.toml"), "serve")
+    broken = run("--config", str(config_file(tmp_path, "= 3")), "serve")
+
+    assert (missing.returncode, broken.returncode) == (2, 2)
+    assert "none.toml" in missing.stderr
+    assert "remedy:" in broken.stderr
+
+
+def test_the_defaults_are_a_whole_configuration() -> None:
+    config = load_config(None, {})
+
+    assert config.bounds.sandboxes == 3
+    assert config.allowed_uids == (os.getuid(),)
+
+
+@pytest.mark.root
+def test_the_doctor_of_a_running_node_finds_nothing_missing(daemon: Daemon) -> None:
+    done = daemon.command("doctor", "--json")
+
+    findings = {finding["subject"]: finding for finding in json.loads(done.stdout)}
+    failures = [f for f in findings.values() if f["level"] == "failure"]
+    assert failures == []
+    assert findings["daemon"]["level"] == "ok"
+    assert done.returncode in {0, 1}
+
+
+def test_the_doctor_says_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
+    file = config_file(
+        tmp_path,
+        f'state_dir = "{tmp_path}/s"\nrun_dir = "{tmp_path}/r"\nsocket = "{tmp_path}/r/s"\n'
+        'init = "/no/such/init"\n',
+    )
+
+    done = run("--config", str(file), "doctor")
+
+    assert done.returncode == 2
+    assert "FAIL  program init: not found  -> apt install catatonit" in done.stdout
+    assert "no answer" in done.stdout
+
+
+@pytest.mark.root
+def test_images_can_be_listed_for_people_and_programs(daemon: Daemon) -> None:
+    table, listed = daemon.command("image", "list"), daemon.command("image", "list", "--json")
+
+    assert "perlica-demo:1" in table.stdout
+    assert any(held["reference"] == "perlica-demo:1" for held in json.loads(listed.stdout))
+
+
+@pytest.mark.root
+def test_a_directory_that_is_no_layout_is_refused_with_code_one(
+    daemon: Daemon, tmp_path: Path
+) -> None:
+    done = daemon.command("image", "import", str(tmp_path))
+
+    assert done.returncode == 1
+    assert "index.json" in done.stderr

@@ -1,0 +1,96 @@
+"""The second ways: runc instead of crun, layers by path as on older kernels, no tmpfs to run on."""
+
+import shutil
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sandboxd import wire
+from tests.sandboxd.client import Box, Client, new_id
+from tests.sandboxd.process import Daemon
+
+pytestmark = pytest.mark.root
+
+
+@pytest.fixture
+def make_daemon(tmp_path: Path, run_directory: Path, layout: Path) -> Iterator[list[Daemon]]:
+    """Daemons that the test puts in are stopped, and nothing of them may be left."""
+    daemons: list[Daemon] = []
+    yield daemons
+    for daemon in daemons:
+        daemon.ensure_running()
+        daemon.stop()
+        assert daemon.leftovers() == []
+
+
+def start(daemons: list[Daemon], daemon: Daemon, layout: Path) -> Box:
+    daemons.append(daemon)
+    imported = daemon.command("image", "import", str(layout))
+    assert imported.returncode == 0, imported.stderr
+    daemon.start()
+    client = Client(daemon.socket)
+    return Box(client, client.create("box", client.images()[0].digest))
+
+
+def whole_life(box: Box) -> None:
+    box.says("echo hi > /root/f; echo more >> /usr/share/demo/numbers; mv /usr/share/demo /moved")
+    timed_out = box.shell("sleep 1000", timeout_ms=300)
+    box.stop()
+
+    assert timed_out.ended == "timed_out"
+    assert box.says("cat /root/f; tail -n1 /moved/same-numbers") == "hi\nmore"
+    assert box.run("/nothing").ended == "failed_to_start"
+    assert "Seccomp:\t2" in box.says("grep Seccomp: /proc/self/status")
+    assert box.says("grep CapEff /proc/self/status").endswith("fb")
+    assert box.delete().files_absent
+
+
+@pytest.mark.skipif(shutil.which("runc") is None, reason="runc is not installed")
+def test_runc_runs_a_sandbox_as_crun_does(
+    make_daemon: list[Daemon], tmp_path: Path, run_directory: Path, layout: Path
+) -> None:
+    daemon = Daemon(tmp_path / "state", run_directory, extra='runtime = "runc"')
+
+    box = start(make_daemon, daemon, layout)
+
+    assert daemon.client.health().facts.runtime == "runc"
+    whole_life(box)
+
+
+def test_layers_by_path_give_the_same_sandbox(
+    make_daemon: list[Daemon], tmp_path: Path, run_directory: Path, layout: Path
+) -> None:
+    daemon = Daemon(tmp_path / "state", run_directory, extra="layers_by_path = true")
+
+    box = start(make_daemon, daemon, layout)
+
+    assert not daemon.client.health().facts.layers_by_descriptor
+    whole_life(box)
+
+
+def test_without_a_tmpfs_outputs_end_with_the_daemon_and_never_touch_the_disk(
+    make_daemon: list[Daemon], tmp_path: Path, layout: Path
+) -> None:
+    run = Path("/var/tmp") / f"sbx-{uuid.uuid4().hex[:8]}"
+    run.mkdir()
+    try:
+        daemon = Daemon(tmp_path / "state", run)
+        box = start(make_daemon, daemon, layout)
+        operation = new_id()
+        box.shell("echo canary-output", operation=operation)
+        on_disk = list((run / "outputs").iterdir())
+        daemon.kill()
+        daemon.start()
+        report = daemon.client.report(operation)
+        daemon.stop()
+        assert daemon.leftovers() == []
+        make_daemon.clear()
+    finally:
+        shutil.rmtree(run)
+
+    assert on_disk == []
+    assert report.state == "output_lost"
+    assert isinstance(report.outcome, wire.ExecOutcome)
+    assert report.outcome.exit_code == 0
