@@ -14,8 +14,8 @@ SCRIPT ?=
 
 # Sandboxes need root. Somebody who is not root is asked by sudo, if there is one.
 ROOT := $(if $(filter 0,$(shell id -u)),,$(shell command -v sudo))
-comma := ,
-AS_ROOT := $(if $(ROOT),$(ROOT) --preserve-env=PERLICA_MODEL_BASE_URL$(comma)PERLICA_MODEL_KEY_FILE)
+KEPT := PERLICA_MODEL_BASE_URL,PERLICA_MODEL_NAME,PERLICA_MODEL_KEY_FILE
+AS_ROOT := $(if $(ROOT),$(ROOT) --preserve-env=$(KEPT))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-run python demo test check fix bench doctor gate lock clean

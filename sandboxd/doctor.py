@@ -281,7 +281,8 @@ def _daemon(config: Config) -> Iterator[Finding]:
     yield Finding(
         subject="daemon",
         level="ok",
-        message=f"version {health.version} answers, {health.counts.sandboxes} sandboxes, epoch {health.epoch}",
+        message=f"version {health.version} answers, "
+        f"{health.counts.sandboxes} sandboxes, epoch {health.epoch}",
     )
 
 

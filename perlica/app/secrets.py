@@ -61,6 +61,16 @@ class SecretInvalid(Misconfigured):
         said = wrong.say(Language.en)
         super().__init__(code, f"{key}: {path}: {said}", remedy=remedy.say(Language.en))
 
+    def say(self, language: Language) -> str:
+        """Setting, file, what is wrong and what to do, on one line."""
+        return _SENTENCE.say(
+            language,
+            key=self.key,
+            path=str(self.path),
+            wrong=self.wrong.say(language),
+            remedy=self.fix.say(language),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secrets:
@@ -149,6 +159,7 @@ def _invalid(code: str, key: str, path: Path) -> SecretInvalid:
     )
 
 
+_SENTENCE = Text(zh="{key}：{path}：{wrong}。{remedy}。", en="{key}: {path}: {wrong}. {remedy}.")
 _FAULTS = {
     "secret_missing": (
         Text(zh="文件不存在", en="the file does not exist"),

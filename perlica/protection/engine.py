@@ -4,8 +4,9 @@ Every rule compiles its patterns here. Bytes are matched as Latin-1 on UTF-8 tex
 ASCII, Chinese words stand as their bytes, and no offsets need translating.
 """
 
+import re
 from collections.abc import Iterator
-from typing import Any, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 import re2
 
@@ -50,6 +51,9 @@ class Pattern(Protocol):
         """Match from `pos` to the end."""
 
 
+_PART: Final = re.compile(r"\\.|\[(?:\\.|[^\]\\])+\]|[^\x00-\x7f]|[\x00-\x7f]", re.DOTALL)
+
+
 def _options(*, ignore_case: bool) -> Any:
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
@@ -63,13 +67,32 @@ _ANY_CASE = _options(ignore_case=True)
 
 
 def linear(pattern: str, *, ignore_case: bool = False) -> Pattern:
-    """Compile `pattern`; a negated class never reaches into a placeholder (see `placeholder.FILLER`).
+    """Compile `pattern`, written in characters, to match UTF-8 bytes.
+
+    A negated class never reaches into a placeholder (see `placeholder.FILLER`).
 
     Raises:
         re2.error: RE2 does not take the pattern (look-around, back reference, repetition over 1,000).
     """
-    source = pattern.encode().replace(b"[^", b"[^\\xff")
+    source = _in_bytes(pattern).replace(b"[^", b"[^\\xff")
     return cast(Pattern, re2.compile(source, _ANY_CASE if ignore_case else _EXACT_CASE))
+
+
+def _in_bytes(pattern: str) -> bytes:
+    """Return the pattern with every character of several bytes as one group: `了?` means the whole of it."""
+    if pattern.isascii():
+        return pattern.encode()
+    return "".join(_grouped(part) for part in _PART.findall(pattern)).encode()
+
+
+def _grouped(part: str) -> str:
+    if part.isascii():
+        return part
+    if part[0] != "[":
+        return f"(?:{part})"
+    plain = "".join(char for char in part[1:-1] if char.isascii())
+    others = [char for char in part[1:-1] if not char.isascii()]
+    return "(?:" + "|".join([f"[{plain}]", *others] if plain else others) + ")"
 
 
 def is_linear(pattern: str) -> bool:

@@ -17,6 +17,12 @@ FILLER: Final = b"\xff"
 ANY: Final = re.compile(r"⟦凭据:[a-z0-9_]{2,40}:[0-9]{1,5}⟧")
 _EXACT: Final = re.compile("⟦凭据:([a-z0-9_]{2,40}):([0-9]{1,5})⟧")
 _EXACT_BYTES: Final = re.compile("⟦凭据:([a-z0-9_]{2,40}):[0-9]{1,5}⟧".encode())
+_PUBLIC_ARMOUR: Final = re.compile(
+    rb"-----BEGIN (?:CERTIFICATE|TRUSTED CERTIFICATE|X509 C(?:RL|ERTIFICATE)|(?:NEW )?CERTIFICATE REQUEST|PKCS7|(?:RSA |EC |DSA )?PUBLIC KEY"
+    rb"|PGP PUBLIC KEY BLOCK|PGP SIGNATURE|SSH SIGNATURE|DH PARAMETERS)-----[> \t]*\r?\n"
+    rb"(?:[> \t]*(?:[A-Za-z0-9+/]{60,80}|[A-Za-z0-9+/]{1,80}={0,2}|=[A-Za-z0-9+/]{4}|(?:Version|Comment): [^\n]{0,80}|)[ \t]*\r?\n){1,1000}?"
+    rb"[> \t]*-----END "
+)
 _LOOK_ALIKE: Final = re.compile("⟦(?=[^⟧\n]{0,8}凭)")
 
 
@@ -33,7 +39,9 @@ def escape_look_alikes(text: str, is_kind: Callable[[str], bool]) -> str:
 
 
 def blank(data: bytes) -> bytes:
-    """Return UTF-8 `data` of the same length with each placeholder turned into filler."""
+    """Return UTF-8 `data` of the same length; placeholders and public keys are turned into filler."""
+    if b"-----BEGIN " in data:
+        data = _PUBLIC_ARMOUR.sub(lambda match: FILLER * len(match.group()), data)
     if b"\xe2\x9f\xa6" not in data:
         return data
     return _EXACT_BYTES.sub(lambda match: FILLER * len(match.group()), data)

@@ -19,10 +19,10 @@ _AROUND: Final = 320
 _FURTHER: Final = 1024
 
 _ESCAPE: Final = linear(
-    r"(?:%[0-9A-Fa-f]{2})+|(?:\\u[0-9a-fA-F]{4})+|\\u\{[0-9a-fA-F]{1,6}\}|(?:\\x[0-9a-fA-F]{2})+|\\[nrt\"'/\\&=:@]"
+    r"%[0-9A-Fa-f]{2}|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\u\{[0-9a-fA-F]{1,6}\}|\\x[0-9a-fA-F]{2}|\\[nrt\"'/\\&=:@]"
     r"|\\0?[0-3][0-7]{2}|&#[0-9]{2,7};|&#[xX][0-9a-fA-F]{2,6};|&[a-zA-Z]{2,8};"
 )
-_SOFT_BREAK: Final = linear(r"=\r?\n(?:[> \t]{0,8})|(?:=[0-9A-F]{2})+")
+_SOFT_BREAK: Final = linear(r"=\r?\n(?:> ?)?|=[0-9A-F]{2}")
 _IS_QUOTED_PRINTABLE: Final = linear(r"=\r?\n|=[0-9A-F]{2}=[0-9A-F]{2}|=3D")
 _HARD_JOIN: Final = linear(
     r"\\\r?\n[ \t]*|`\r?\n[ \t]*|\^\r?\n[ \t]*"
@@ -35,6 +35,7 @@ _TOKEN_BYTE: Final = frozenset(
 _SHELL_ESCAPES: Final = {b"n": b"\n", b"r": b"\n", b"t": b"\t"}
 _SPLIT: Final = linear(r"([A-Za-z0-9+/=_\-.~!@#$%^&*:]{2,})([ \t]*\r?\n[> \t|]{0,12})([A-Za-z0-9+/=_\-.~!@#$%^&*]{2,}:?)")
 _ASSIGNS: Final = re.compile(rb"[A-Za-z_][A-Za-z0-9_.\-]*(?::$|=[^=]|:[^:])")
+_BETWEEN_WORDS: Final = re.compile(r"[-_.@/:,]")
 _DATE_LIKE: Final = re.compile(rb"(?:\d{4}-\d\d|\d\d:\d\d|\d{1,3}(?:\.\d{1,3}){3}$|[0-9.\-:]+$)")
 
 
@@ -169,16 +170,22 @@ def _goes_on(match: Match) -> bool:
     if right.isalpha() and (right.islower() or right.istitle()) and len(right) < 12:  # noqa: PLR2004 - a word
         return wordiness(right.decode("latin-1")) < -1 and len(right) > 5 and _is_piece(match.group(1) or b"")  # noqa: PLR2004
     left = match.group(1) or b""
-    if len(left) > 2000 or _DATE_LIKE.match(right) or _ASSIGNS.match(right) or completes(left):  # noqa: PLR2004
+    if len(left) > 2000 or _DATE_LIKE.match(right) or _assigns(right) or completes(left):  # noqa: PLR2004
         return False
     if right.startswith(b"="):
         return False
     return _is_piece(right) and (_is_piece(left) or len(left) >= 4 and not left.isalpha())  # noqa: PLR2004
 
 
+def _assigns(run: bytes) -> bool:
+    """True for the beginning of another pair, `LOG_LEVEL=info`."""
+    match = _ASSIGNS.match(run)
+    return bool(match) and not is_dice(re.split(rb"[=:]", run)[0].decode("latin-1"))
+
+
 def _is_worded(text: str) -> bool:
     """True for words in kebab, snake or camel case."""
-    return text.replace("-", "").replace("_", "").replace(".", "").isalpha() and not is_dice(text)
+    return _BETWEEN_WORDS.sub("", text).isalpha() and not is_dice(text)
 
 
 def _is_piece(run: bytes) -> bool:
@@ -194,8 +201,7 @@ def _is_piece(run: bytes) -> bool:
 def _add_chain(builder: ViewBuilder, data: bytes, chain: list[Match]) -> Iterator[int]:
     """Append the joined lines and yield where in the view they were joined."""
     first, last = chain[0], chain[-1]
-    line = data.rfind(b"\n", 0, first.start(1))
-    at = max(line + 1, first.start(1) - _AROUND)
+    at = _back_to_space(data, max(0, first.start(1) - _AROUND))
     builder.separate(at)
     for match in chain:
         builder.copy(data, at, match.end(1))

@@ -101,7 +101,8 @@ def is_reference(value: str, *, quoted: bool) -> bool:
         return True
     if quoted:
         return False
-    return bool(_CALL.match(value) or _CONSTANT.match(value))
+    is_call = bool(_CALL.match(value)) and not (value[-1] not in ")];" and is_dice(value))
+    return is_call or bool(_CONSTANT.match(value))
 
 
 def is_name_chain(value: str) -> bool:

@@ -46,6 +46,8 @@ _CLASS_OF: Final = {
     for code in range(128)
 }
 _LOOKED_AT: Final = 256
+_JUMBLED_HEX: Final = 0.12
+_HEX: Final = re.compile(r"[0-9a-f]+|[0-9A-F]+")
 _JUMBLED: Final = 0.29
 _UNWORDED: Final = -0.75
 
@@ -92,9 +94,11 @@ def is_dice(text: str) -> bool:
     text = text[:_LOOKED_AT]
     if len(text) < 16 or len(set(text)) < 8:  # noqa: PLR2004 - shorter says nothing
         return False
+    if _HEX.fullmatch(text):
+        return jumble(text) > _JUMBLED_HEX and 0 < _digits(text) < len(text)
     has_digit, has_letter = any(map(str.isdigit, text)), any(map(str.isalpha, text))
     if has_digit and has_letter:
-        return jumble(text) >= _JUMBLED or (wordiness(text) < _UNWORDED and (_digits(text) > 1 or len(text) > 24))  # noqa: PLR2004
+        return jumble(text) >= _JUMBLED or (wordiness(text) < _UNWORDED and (_digits(text) > 1 or len(text) >= 20))  # noqa: PLR2004
     if has_letter:
         return wordiness(text) < _UNWORDED or jumble(text) >= _JUMBLED + 0.1
     return False

@@ -20,10 +20,11 @@ returns or raises `Cancelled` within two seconds.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from perlica.clients.model.contract import Conversation, ToolSpec
 from perlica.domain.cancel import CancelToken
+from perlica.domain.errors import PerlicaError, Refused
 from perlica.domain.ids import CallId
 from perlica.domain.task import EndReason
 
@@ -31,6 +32,16 @@ UNKNOWN_TOOL = "unknown_tool"
 """The name under which a call of a tool that does not exist is kept: the model's own is foreign
 text.
 """
+
+
+_TOO_LARGE: Final = frozenset(
+    {
+        "model_answer_too_large",
+        "model_context_too_long",
+        "model_request_too_large",
+        "model_too_many_calls",
+    }
+)
 
 
 class CallFault(StrEnum):
@@ -91,3 +102,12 @@ class AgentRuntime(Protocol):
             Misconfigured: an operator must change something first.
         """
         ...
+
+
+def find_end_reason(error: PerlicaError) -> EndReason:
+    """Why a task ends when a turn failed with `error`, which is none of `Cancelled`."""
+    if error.code in _TOO_LARGE:
+        return EndReason.too_large
+    if error.code == "protection_incomplete":
+        return EndReason.protection_failed
+    return EndReason.model_refused if isinstance(error, Refused) else EndReason.model_failed

@@ -9,6 +9,7 @@ import os
 import resource
 import shutil
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,7 +55,18 @@ class Room:
     outputs_survive_restart: bool
 
 
-def confine(*, run_directory: Path, init: Path, files: Path, outputs: Path) -> Room:
+RUNC_CAPABILITIES = {"SYS_CHROOT": 18, "SYS_PTRACE": 19}
+"""runc makes itself undumpable, opens its child's files in /proc, and enters its mounts."""
+
+
+def confine(
+    *,
+    run_directory: Path,
+    init: Path,
+    files: Path,
+    outputs: Path,
+    capabilities: Mapping[str, int],
+) -> Room:
     """Confines this process, which must still have one thread. Raises: Misconfigured, Retryable.
 
     Outputs need memory: when `outputs` is not on a tmpfs that outlives the daemon, it gets one
@@ -77,7 +89,7 @@ def confine(*, run_directory: Path, init: Path, files: Path, outputs: Path) -> R
         _mount_tmpfs(outputs, mode="700", flags=_OUTPUT_FLAGS)
     room = _furnish(run_directory / "room", init, files)
     with explained("give up capabilities"):
-        _native.limit_capabilities(sum(1 << number for number in CAPABILITIES.values()))
+        _native.limit_capabilities(sum(1 << number for number in capabilities.values()))
     return Room(
         host_devices=host_devices,
         roots=room / "roots",

@@ -8,6 +8,7 @@ over to the sandbox's root.
 
 import contextlib
 import fcntl
+import itertools
 import json
 import os
 import shutil
@@ -43,13 +44,14 @@ class OciRuntime:
     def __init__(self, *, program: str, state: Path) -> None:
         self.program = program
         self.state = state
+        self._numbers = itertools.count()
 
     def start(self, container: str, configuration: dict[str, Any]) -> int:
         """Starts the container. Returns the process id of its init, owned by the caller.
 
         Raises: Retryable; nothing of the container is left then.
         """
-        bundle = self.state.parent / "bundles" / container
+        bundle = self._bundle(container)
         bundle.mkdir(parents=True, exist_ok=True)
         (bundle / "config.json").write_text(json.dumps(configuration), encoding="utf-8")
         pid_file = bundle / "pid"
@@ -95,14 +97,22 @@ class OciRuntime:
         Its arguments and environment travel in a memory file, never on disk.
         Raises: FailedToStart.
         """
-        with CHILDREN.starting(), _memory_file(json.dumps(process)) as given, _memory_file() as pid:
+        # A file of its own, since runc makes a temporary one beside it.
+        pid_file = self._bundle(container) / f"command-{next(self._numbers)}"
+        with CHILDREN.starting(), _memory_file(json.dumps(process)) as given:
             arguments = ("exec", "--detach", "--process", "/proc/self/fd/3", "--pid-file")
-            spawned = self._spawn(stdio, (*arguments, "/proc/self/fd/4", container), (given, pid))
-            if CHILDREN.reap(spawned) != 0:
-                raise FailedToStart
-            command = int(os.pread(pid, 32, 0))
+            spawned = self._spawn(stdio, (*arguments, str(pid_file), container), (given,))
+            try:
+                if CHILDREN.reap(spawned) != 0:
+                    raise FailedToStart
+                command = int(pid_file.read_text(encoding="ascii"))
+            finally:
+                pid_file.unlink(missing_ok=True)
             CHILDREN.own(command)
             return command
+
+    def _bundle(self, container: str) -> Path:
+        return self.state.parent / "bundles" / container
 
     def remove(self, container: str) -> None:
         """Kills what is left of a container and removes the runtime's state of it."""
@@ -111,7 +121,7 @@ class OciRuntime:
             argv = (self.program, "--root", str(self.state), "delete", "--force", container)
             CHILDREN.run(argv, within_s=_REMOVE_WITHIN_S)
         shutil.rmtree(directory, ignore_errors=True)
-        shutil.rmtree(self.state.parent / "bundles" / container, ignore_errors=True)
+        shutil.rmtree(self._bundle(container), ignore_errors=True)
 
     def containers(self) -> tuple[str, ...]:
         """Names of the containers that the runtime's state knows."""
@@ -132,7 +142,7 @@ def _lifted(descriptors: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 
 @contextlib.contextmanager
-def _memory_file(text: str = "") -> Iterator[int]:
+def _memory_file(text: str) -> Iterator[int]:
     descriptor = os.memfd_create("sandboxd", os.MFD_CLOEXEC)
     try:
         os.write(descriptor, text.encode("utf-8", "surrogateescape"))

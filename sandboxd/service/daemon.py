@@ -17,7 +17,7 @@ from pathlib import Path
 from sandboxd.config import Config
 from sandboxd.faults import Fault, Misconfigured
 from sandboxd.kernel.cgroups import cgroup_mode
-from sandboxd.kernel.confinement import confine
+from sandboxd.kernel.confinement import CAPABILITIES, RUNC_CAPABILITIES, confine
 from sandboxd.kernel.steps import wait_until
 from sandboxd.ledger.epoch import Epoch
 from sandboxd.ledger.journal import Journal
@@ -51,6 +51,7 @@ def run_daemon(config: Config) -> None:
             init=config.init,
             files=files_program(),
             outputs=outputs_directory,
+            capabilities=CAPABILITIES | (RUNC_CAPABILITIES if _is_runc(config) else {}),
         )
         node = build_node(config, room, mode)
         journal = Journal(config.state_dir / "journal", keep=config.bounds.journal_operations)
@@ -117,6 +118,10 @@ def _locked_state(directory: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _is_runc(config: Config) -> bool:
+    return Path(config.runtime).name == "runc"
 
 
 def _journal_key(file: Path) -> bytes:

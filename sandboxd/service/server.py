@@ -6,12 +6,14 @@ and cancel. An idle connection holds none.
 
 import logging
 import os
+import select
 import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from cheroot import wsgi
+from cheroot.server import HTTPConnection
 
 from sandboxd import wire
 from sandboxd.config import Config
@@ -58,6 +60,15 @@ class UnixServer(wsgi.Server):
         os.chown(bind_addr, -1, self._gid)
         self.socket = bound
         return bound
+
+    def process_conn(self, conn: HTTPConnection) -> None:
+        """Gives a connection to a thread only once it says something; silent ones wait outside."""
+        poller = select.poll()
+        poller.register(conn.socket, select.POLLIN)
+        if conn.rfile.has_data() or poller.poll(0):
+            super().process_conn(conn)
+        else:
+            self.put_conn(conn)
 
     def error_log(
         self,

@@ -1,5 +1,6 @@
 """What reaches the log, and what must not."""
 
+import ast
 import json
 import logging
 import os
@@ -16,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perlica.app.config.sections import LogSection
-from perlica.app.logs import LineFormatter, start_logging
+from perlica.app.logs import ID_FIELDS, LineFormatter, start_logging
 from perlica.app.logs.handlers import DescriptorSink, FileSink, LineHandler
 from perlica.domain.errors import Retryable
 from perlica.protection import Channel, protect
@@ -178,6 +179,22 @@ def test_only_known_ids_of_extra_are_written(log_file: Path) -> None:
     logging.getLogger("perlica.test").info("x", extra={"content": "秘密", "task": "T-7F3KQ2"})
 
     assert "秘密" not in log_file.read_text("utf-8")
+
+
+def _logged_fields() -> set[str]:
+    """Every name in an `extra={…}` of the program."""
+    names: set[str] = set()
+    for folder in ("perlica", "actors"):
+        for file in (Path(__file__).parents[2] / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+                if isinstance(node, ast.keyword) and isinstance(node.value, ast.Dict):
+                    keys = node.value.keys if node.arg == "extra" else []
+                    names |= {key.value for key in keys if isinstance(key, ast.Constant)}
+    return names
+
+
+def test_every_id_that_the_program_logs_is_written() -> None:
+    assert _logged_fields() <= set(ID_FIELDS)
 
 
 def test_equal_lines_are_counted_and_told_once(tmp_path: Path) -> None:

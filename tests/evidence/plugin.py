@@ -78,7 +78,7 @@ class EvidencePlugin:
         if passed and not is_acceptable(self._findings, skips_count=self._in_ci):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def pytest_terminal_summary(self, terminalreporter: Any) -> None:  # noqa: ANN401 (pytest's own)
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the map."""
         if self._findings:
             terminalreporter.section("acceptance items")

@@ -27,7 +27,7 @@ from tests.model.server import (
 )
 from tests.model.words import DONE, QUESTION, delta, sealed, settings
 
-PROMPT_S = 0.5
+PROMPT_S = 1.0
 """Far below the two seconds that are promised, far above what it takes on a busy machine."""
 
 HANGS: dict[str, Answer] = {

@@ -207,6 +207,7 @@ def test_a_name_is_looked_up() -> None:
         client.close()
 
 
+@pytest.mark.evidence(6)
 def test_a_text_that_was_not_scanned_to_its_end_is_never_sent() -> None:
     with RawServer(GOOD) as server:
         client = OpenAiClient(settings(server.url))

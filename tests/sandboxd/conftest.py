@@ -89,7 +89,8 @@ def client(daemon: Daemon) -> Client:
 
 @pytest.fixture
 def image(client: Client) -> str:
-    return client.images()[0].digest
+    (held,) = [held for held in client.images() if held.reference == "perlica-demo:1"]
+    return held.digest
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Commands: their streams, their end, cancel, time-out, what stays of a long output."""
 
+import hashlib
 import threading
 import time
 from typing import Any
@@ -51,9 +52,7 @@ def test_stdin_arrives_whole_and_ends(box: Box) -> None:
         "/bin/sha256sum", stdin_base64=wire.encode_bytes(raw), output_limit_bytes=1000
     )
 
-    assert (
-        outcome.stdout.split()[0] == b"%s" % __import__("hashlib").sha256(raw).hexdigest().encode()
-    )
+    assert outcome.stdout.split()[0].decode() == hashlib.sha256(raw).hexdigest()
 
 
 def test_environment_directory_and_user_are_as_asked(box: Box) -> None:

@@ -1,5 +1,6 @@
 """Images are believed only as far as their digests go, and unpacked as hostile input."""
 
+import contextlib
 import gzip
 import hashlib
 import io
@@ -15,20 +16,21 @@ from sandboxd.images.catalog import Catalog
 from sandboxd.images.demo import build_demo_layout
 from sandboxd.images.layout import read_layout
 from sandboxd.images.unpack import UnpackLimits
-from tests.sandboxd.client import Box
+from tests.sandboxd.client import Answered, Box
 from tests.sandboxd.process import Daemon
 
 pytestmark = pytest.mark.root
 LIMITS = UnpackLimits(total_bytes=10_000_000, entries=1000, file_bytes=5_000_000)
-Fill = Callable[[tarfile.TarFile], None]
+Fill = Callable[[tarfile.TarFile], object]
 
 
-def add(archive: tarfile.TarFile, name: str, content: bytes = b"", **fields: object) -> None:
+def add(archive: tarfile.TarFile, name: str, content: bytes = b"", **fields: object) -> object:
     entry = tarfile.TarInfo(name)
     entry.size = len(content)
     for field, value in fields.items():
         setattr(entry, field, value)
     archive.addfile(entry, io.BytesIO(content))
+    return entry
 
 
 def layer(fill: Fill) -> bytes:
@@ -138,10 +140,8 @@ def test_a_symbolic_link_in_a_layer_cannot_lead_the_unpacker_to_the_node(
         add(archive, "door/planted", b"x")
 
     directory = write_layout(tmp_path / "layout", layer(fill))
-    try:
+    with contextlib.suppress(Refused):
         catalog.import_layout(directory, wanted=None, limits=LIMITS)
-    except Refused:
-        pass
 
     assert list(outside.iterdir()) == []
 
@@ -209,15 +209,11 @@ def test_a_changed_squashfs_is_never_mounted(daemon: Daemon, image: str, box: Bo
     daemon.start()
 
     try:
-        status, raw = box.client.send("GET", "/v1/health")
-        from tests.sandboxd.client import Answered
-
         with pytest.raises(Answered) as caught:
             box.run("/bin/true")
     finally:
         squashfs.write_bytes(original)
 
-    assert (status, bool(raw)) == (200, True)
     assert caught.value.answer.error == "misconfigured"
     assert "not the one that was imported" in caught.value.answer.message
     assert box.run("/bin/true").exit_code == 0

@@ -20,9 +20,10 @@ from perlica.clients.model import (
     UserMessage,
 )
 from perlica.domain.cancel import CancelToken
+from perlica.domain.errors import Misconfigured, PerlicaError, Refused, Retryable
 from perlica.domain.task import EndReason
 from perlica.session.native import NativeRuntime, check_turn, explain_fault, is_json_object
-from perlica.session.runtime import AgentTurn, CallFault
+from perlica.session.runtime import AgentTurn, CallFault, find_end_reason
 from tests.session.words import READ, RUN, TOOLS, call, sealed, turn
 
 
@@ -176,6 +177,23 @@ def test_each_fault_is_explained_to_the_model(fault: CallFault) -> None:
 
 def test_the_explanation_lists_the_tools_that_exist() -> None:
     assert f"{RUN.name}、{READ.name}" in explain_fault(CallFault.unknown_tool, TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (Refused("model_context_too_long", ""), EndReason.too_large),
+        (Refused("model_answer_too_large", ""), EndReason.too_large),
+        (Refused("protection_incomplete", ""), EndReason.protection_failed),
+        (Refused("model_content_refused", ""), EndReason.model_refused),
+        (Retryable("model_unreachable", ""), EndReason.model_failed),
+        (Misconfigured("model_key_rejected", ""), EndReason.model_failed),
+    ],
+)
+def test_a_failed_turn_ends_the_task_with_the_true_reason(
+    error: PerlicaError, reason: EndReason
+) -> None:
+    assert find_end_reason(error) is reason
 
 
 @dataclass

@@ -116,6 +116,7 @@ def requests(conversation: Conversation) -> tuple[bytes, bytes]:
     )
 
 
+@pytest.mark.evidence(5)
 def test_twenty_turns_are_the_same_after_a_restart(path: Path) -> None:
     with Database.open(path) as db:
         session = begin(db)
@@ -262,6 +263,7 @@ def test_a_malformed_call_is_replayed_with_empty_arguments(path: Path) -> None:
     assert anthropic["messages"][2]["content"][0]["is_error"] is True
 
 
+@pytest.mark.evidence(5)
 @pytest.mark.parametrize("thought", [f"key {CREDENTIAL}", "密码：Sup3r-S3cret-99x"])
 def test_signed_thinking_that_protection_would_change_ends_the_task(thought: str) -> None:
     block: dict[str, object] = {"type": "thinking", "thinking": thought, "signature": "x"}
@@ -303,6 +305,7 @@ def test_empty_thinking_is_not_the_same_as_none(path: Path) -> None:
     assert second.reasoning is None
 
 
+@pytest.mark.evidence(6)
 def test_a_turn_that_cannot_be_scanned_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     from perlica.protection import not_scanned
 

@@ -20,6 +20,8 @@ from perlica.session.window import (
 from perlica.stores.messages import StoredMessage
 from tests.session.words import CREDENTIAL, NOW_MS, sealed, stored
 
+pytestmark = pytest.mark.evidence(3)
+
 MINUTE_MS = 60_000
 
 

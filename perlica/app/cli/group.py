@@ -9,9 +9,8 @@ from typing import Any
 
 import click
 
-from perlica.app.cli.options import say_invalid
+from perlica.app.cli.options import say_failure, say_invalid
 from perlica.app.config import ConfigInvalid
-from perlica.app.secrets import SecretInvalid
 from perlica.domain.errors import PerlicaError
 
 EXIT_FAILED = 2
@@ -62,11 +61,8 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except ConfigInvalid as invalid:
             say_invalid(invalid, None)
-        except SecretInvalid as invalid:
-            click.echo(f"perlica: {invalid.text}\n{invalid.remedy}", err=True)
         except PerlicaError as failure:
-            remedy = f"\n{failure.remedy}" if failure.remedy else ""
-            click.echo(f"perlica: {failure.text}{remedy}", err=True)
+            say_failure(failure)
         return ctx.exit(EXIT_FAILED)
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from perlica.app.config import ConfigInvalid
+from perlica.domain.errors import PerlicaError
 from perlica.domain.texts import Language
 
 DEFAULT_CONFIG = Path("/etc/perlica/perlica.toml")
@@ -58,3 +59,9 @@ def json_option(function: _Command) -> _Command:
 def say_invalid(invalid: ConfigInvalid, language: Language | None) -> None:
     """All problems of a configuration, to stderr."""
     click.echo(invalid.say(language or invalid.language), err=True)
+
+
+def say_failure(failure: PerlicaError) -> None:
+    """An expected failure and its remedy, to stderr; errors of ours carry ids, never content."""
+    text = f"{failure.text}. {failure.remedy}" if failure.remedy else failure.text
+    click.echo(f"perlica: {text}", err=True)

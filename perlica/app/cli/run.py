@@ -4,11 +4,10 @@ from pathlib import Path
 
 import click
 
-from perlica.app.cli.options import config_option, say_invalid
+from perlica.app.cli.options import config_option, say_failure, say_invalid
 from perlica.app.config import ConfigInvalid, load_config
-from perlica.app.logs import start_logging
 from perlica.app.run import run_service
-from perlica.app.secrets import read_secrets
+from perlica.app.secrets import SecretInvalid
 from perlica.domain.errors import Misconfigured
 
 EXIT_CONFIG = 78
@@ -32,12 +31,15 @@ def command(config_path: Path) -> None:
     """
     try:
         config = load_config(config_path)
-        start_logging(config.log, secrets=read_secrets(config).values())
-        code = run_service(config)
     except ConfigInvalid as invalid:
         say_invalid(invalid, None)
+        raise SystemExit(EXIT_CONFIG) from None
+    try:
+        code = run_service(config)
+    except SecretInvalid as invalid:
+        click.echo(f"perlica: {invalid.say(config.service.language)}", err=True)
         code = EXIT_CONFIG
     except Misconfigured as wrong:
-        click.echo(f"perlica: {wrong.text}\n{wrong.remedy}".rstrip(), err=True)
+        say_failure(wrong)
         code = EXIT_CONFIG
     raise SystemExit(code)

@@ -98,7 +98,8 @@ class InboundQueue:
         with self._changed:
             return self._changed.wait_for(self._is_half_empty, within_s)
 
-    def __len__(self) -> int:
+    @property
+    def waiting_frames(self) -> int:
         """How many frames wait."""
         with self._changed:
             return len(self._frames)

@@ -47,6 +47,7 @@ _END_OF_BARE: Final = re.compile(
 _LONGEST_BARE: Final = 1000
 _LONGEST_QUOTED: Final = 4096
 _LONGEST_NAME: Final = 120
+_NEXT_PAIR: Final = re.compile(rb"[A-Za-z_][\w.\-]*[:=]")
 _FORM: Final = re.compile(r"[\w.%\-~+/=]*(?=&[\w.\-\[\]]{1,40}=)")
 _TRAILING: Final = ",;:."
 _NO_START: Final = frozenset(b")}]|&=,;")
@@ -97,7 +98,9 @@ def _is_element(data: bytes, match: Match, value: Value) -> bool:
 
 
 def _binds_by_space(data: bytes, match: Match, name: KeyName, value: Value) -> bool:
-    """A flag binds its value by space; other names only a value that cannot be prose."""
+    """A flag binds its value by space; other names only a value that cannot be prose or another pair."""
+    if _NEXT_PAIR.match(data[value.start : value.end]):
+        return False
     if data[match.start()] == 0x2D:  # a dash
         return data[value.start : value.start + 1] != b"-"
     if name.announces < Announces.SECRET:

@@ -59,6 +59,7 @@ _SHAPES: Final = (
     ("telegram_token", ":A", r"\b\d{8,10}:A[A-Za-z0-9_\-]{34}"),
     ("zhipu_key", ".", r"\b[0-9a-f]{32}\.[A-Za-z0-9]{16}"),
     ("discord_token", ".", r"\b[MNO][A-Za-z0-9_\-]{23,27}\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9_\-]{27,45}"),
+    ("serverchan_key", "SCT", r"\bSCT\d{3,8}T[A-Za-z0-9]{20,}"),
     ("mailchimp_key", "-us", r"\b[0-9a-f]{32}-us\d{1,2}"),
     ("azure_secret", "Q~", r"[A-Za-z0-9_~.\-]{3}\dQ~[A-Za-z0-9_~.\-]{31,34}"),
     ("terraform_token", ".atlasv1.", r"\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_\-=]{40,}"),

@@ -62,6 +62,7 @@ _HOOK_GATES: Final = (
 _SHARE: Final = linear(
     r"(?:ss|ssr|vmess|trojan|trojan-go|vless|hysteria|hysteria2|hy2|tuic|snell|anytls|naive\+https|wireguard|juicity)://([A-Za-z0-9+/=_\-%:.~!*@$&]{6,})",
 )
+_TROJAN: Final = linear(r"(?:trojan|trojan-go|hysteria2?|hy2|anytls|juicity|tuic|snell)://([^\s\"'`<>]+)@[A-Za-z0-9.\-\[\]:]+:\d+")
 _DIGITS_PATH: Final = re.compile(r"\d{1,5}(?:[/?#].*)?$")
 
 
@@ -118,10 +119,14 @@ def _find_share_links(sheet: Sheet) -> None:
         if before and sheet.data[before - 1 : before].isalnum():
             continue
         at = sheet.data.find(b"@", start, end)
-        stop = at if at >= 0 else end
-        if is_stand_in(_text(sheet, start, stop)):
-            continue
-        sheet.add(start, stop, kind="share_link", rule="url.share", rank=65)
+        _add_share(sheet, start, at if at >= 0 else end)
+    for match in _TROJAN.finditer(sheet.data):
+        _add_share(sheet, *match.span(1))
+
+
+def _add_share(sheet: Sheet, start: int, end: int) -> None:
+    if not is_stand_in(_text(sheet, start, end)):
+        sheet.add(start, end, kind="share_link", rule="url.share", rank=65)
 
 
 def _find_hooks(sheet: Sheet) -> None:
