@@ -32,7 +32,7 @@ from perlica.domain.ids import UserId
 from perlica.domain.message import IncomingGroupMessage, SegmentKind
 from perlica.protection import Channel, protect
 from perlica.stores.database import Database
-from perlica.stores.messages import MessageKey, MessageStore, StoredAttachment
+from perlica.stores.messages import MessageStore, StoredAttachment
 
 _log = logging.getLogger(__name__)
 

@@ -76,15 +76,15 @@ def serve(context: click.Context, log_level: str) -> None:
 @click.pass_context
 def doctor(context: click.Context, *, as_json: bool) -> None:
     """Look whether this node can run sandboxes; one line for each finding."""
-    from sandboxd import doctor as doctoring  # noqa: PLC0415 (mounts a little: loaded when asked)
+    from sandboxd.doctor import examine, exit_code  # noqa: PLC0415
 
-    findings = doctoring.examine(_config(context))
+    findings = examine(_config(context))
     if as_json:
         click.echo(json.dumps([finding.as_dict() for finding in findings], indent=2))
     else:
         for finding in findings:
             click.echo(finding.line())
-    sys.exit(doctoring.exit_code(findings))
+    sys.exit(exit_code(findings))
 
 
 @main.group()

@@ -10,6 +10,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from tests.evidence.plugin import EvidencePlugin
@@ -17,6 +18,10 @@ from tests.evidence.plugin import EvidencePlugin
 IN_CI = os.environ.get("CI") == "true"
 _NULL = Path("/dev/null")
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+# A loaded machine is slow now and then; pytest's own time limit catches what hangs.
+hypothesis.settings.register_profile("perlica", deadline=None)
+hypothesis.settings.load_profile("perlica")
 
 
 class NoSkipsPlugin:

@@ -4,9 +4,8 @@ The session actor calls `do_step`; the coordinator decides when. Everything that
 tables before anything acts on it, so a step that dies is taken up again by the next process.
 """
 
-import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from perlica.domain.cancel import CancelToken
@@ -23,7 +22,8 @@ from perlica.session.ending import TaskEnder, addressee, record_end
 from perlica.session.final import final_message
 from perlica.session.native import explain_fault
 from perlica.session.opening import Opening
-from perlica.session.runtime import AgentRuntime, AgentTurn
+from perlica.session.review import last_answer, new_review, used_sandboxes, was_reviewed
+from perlica.session.runtime import AgentRuntime, AgentTurn, find_end_reason
 from perlica.session.transcript import (
     RecordedTurn,
     Transcript,
@@ -34,7 +34,8 @@ from perlica.session.transcript import (
 from perlica.stores.database import Database
 from perlica.stores.operations import OperationStore
 from perlica.stores.outbox import OutboxStore
-from perlica.stores.sessions import NewCall, SessionEvent, SessionStore, ToolCall
+from perlica.stores.sandboxes import SandboxRow, SandboxStore
+from perlica.stores.sessions import NewCall, SessionStore, ToolCall
 from perlica.stores.tasks import Task, TaskStore
 
 _log = logging.getLogger(__name__)
@@ -89,30 +90,37 @@ class AgentLoop:
             return None
         spent = find_spent(self.budgets, self._now(task), SessionStore(self.database))
         if spent is not None:
-            self._ender().end(task, after=TaskState.failed, reason=spent)
-            return None
+            return self._cannot_go_on(task, spent)
         turn = self._think(task, cancel)
-        return None if turn is None else self._take(task, turn, cancel)
+        if isinstance(turn, EndReason):
+            return self._cannot_go_on(task, turn)
+        return self._take(task, turn, cancel)
+
+    def _cannot_go_on(self, task: Task, reason: EndReason) -> Task | None:
+        """End the task, unless its answer was there before the review began: then that counts."""
+        if was_reviewed(SessionStore(self.database).list_events(task.id)):
+            with self.database.transaction():
+                return TaskStore(self.database).move_task(
+                    task.id, before=TaskState.running, after=TaskState.completing, step=task.step
+                )
+        self._ender().end(task, after=TaskState.failed, reason=reason)
+        return None
 
     # --- the model --------------------------------------------------------------------------
 
-    def _think(self, task: Task, cancel: CancelToken) -> AgentTurn | None:
-        """The next turn; None when there is none and the task has ended with the reason."""
+    def _think(self, task: Task, cancel: CancelToken) -> AgentTurn | EndReason:
+        """The next turn, or why there is none."""
         sessions = SessionStore(self.database)
-        transcript = self._transcripts.setdefault(task.id, self.new_transcript())
+        transcript = self._transcript_of(task.id)
         calls = sessions.list_calls(task.id)
         outputs = [found for call in calls if (found := sessions.find_output(call.id)) is not None]
         conversation = transcript.conversation(sessions.list_events(task.id), calls, outputs)
         try:
             return self.runtime.turn(conversation, self.gateway.specs(), cancel)
-        except Refused as error:
-            reason, code = EndReason.model_refused, error.code
-        except (Retryable, Misconfigured) as error:
-            reason, code = EndReason.model_failed, error.code
-        cancel.check()
-        _log.warning("no model turn", extra={"task": task.id, "code": code})
-        self._ender().end(task, after=TaskState.failed, reason=reason)
-        return None
+        except (Refused, Retryable, Misconfigured) as error:
+            cancel.check()
+            _log.warning("no model turn", extra={"task": task.id, "code": error.code})
+            return find_end_reason(error)
 
     def _take(self, task: Task, turn: AgentTurn, cancel: CancelToken) -> Task | None:
         """Write the turn down, then do what it says."""
@@ -121,15 +129,14 @@ class AgentLoop:
             recorded = record_turn(turn)
         except Refused as error:
             _log.warning("turn not kept", extra={"task": task.id, "code": error.code})
-            self._ender().end(task, after=TaskState.failed, reason=EndReason.protection_failed)
-            return None
-        answered = turn.end is EndReason.answered
-        task = self._write_turn(task, turn, recorded, answered=answered)
+            return self._cannot_go_on(task, EndReason.protection_failed)
+        review = self._due_review(task) if turn.end is EndReason.answered else ()
+        answered = turn.end is EndReason.answered and not review
+        task = self._write_turn(task, turn, recorded, answered=answered, review=review)
         if answered:
             return task
-        if turn.end is not None:
-            self._ender().end(task, after=TaskState.failed, reason=turn.end)
-            return None
+        if turn.end is not None and not review:
+            return self._cannot_go_on(task, turn.end)
         raw = {call.id: call.arguments_json for call in turn.calls}
         if not self._work_off(task, raw, cancel):
             return None
@@ -137,8 +144,21 @@ class AgentLoop:
             TaskStore(self.database).next_step(task.id, step=task.step)
         return None
 
+    def _due_review(self, task: Task) -> tuple[SandboxRow, ...]:
+        """The sandboxes to be reviewed before this task completes; () once that was asked."""
+        if was_reviewed(SessionStore(self.database).list_events(task.id)):
+            return ()
+        operations = OperationStore(self.database).list_for_task(task.id)
+        return used_sandboxes(operations, SandboxStore(self.database).list_living())
+
     def _write_turn(
-        self, task: Task, turn: AgentTurn, recorded: RecordedTurn, *, answered: bool
+        self,
+        task: Task,
+        turn: AgentTurn,
+        recorded: RecordedTurn,
+        *,
+        answered: bool,
+        review: tuple[SandboxRow, ...],
     ) -> Task:
         """One transaction: the turn's rows, results of calls that never run, usage, the move."""
         with self.database.transaction():
@@ -169,6 +189,8 @@ class AgentLoop:
             if turn.correction:
                 note = new_note(turn.correction)
                 sessions.append_event(task.id, kind=note.kind.value, body=note.body)
+            if review:
+                sessions.append_event(task.id, kind="note", body=new_review(review))
             tasks.add_usage(
                 task.id,
                 model_calls=1,
@@ -270,19 +292,16 @@ class AgentLoop:
                 reason=EndReason.answered.value,
             )
             record_end(self.database, task, EndReason.answered)
-        self._transcripts.pop(task.id, None)
+
+    def _transcript_of(self, task: TaskId) -> Transcript:
+        """What was rendered for this task; that of an earlier one is forgotten."""
+        if task not in self._transcripts:
+            self._transcripts.clear()
+            self._transcripts[task] = self.new_transcript()
+        return self._transcripts[task]
 
     def _ender(self) -> TaskEnder:
         return TaskEnder(database=self.database, language=self.language)
 
     def _now(self, task: Task) -> Task:
         return TaskStore(self.database).find_task(task.id) or task
-
-
-def last_answer(events: Sequence[SessionEvent]) -> str:
-    """The protected text of the model's last turn, "" where there is none."""
-    for event in reversed(events):
-        if event.kind == "assistant":
-            text = json.loads(event.body.content).get("text")
-            return text if isinstance(text, str) else ""
-    return ""

@@ -16,6 +16,8 @@ import apsw
 
 from perlica.domain.clock import now_ms
 from perlica.domain.errors import Misconfigured, Refused
+from perlica.protection import Channel, protect
+from perlica.stores.audit import AuditStore
 from perlica.stores.database import Database, connect
 from perlica.stores.faults import translated
 from perlica.stores.health import Severity, check_database
@@ -23,7 +25,6 @@ from perlica.stores.migrations import migrate
 from perlica.stores.retention import Retention, RetentionAges
 from perlica.stores.service import ServiceStore
 
-LAST_BACKUP_KEY: Final = "last_backup_at_ms"
 RESTORED_FROM_KEY: Final = "restored_from"
 RESTORED_REASON: Final = "restored"
 """Why tasks, tickets and sends of the old time ended."""
@@ -101,9 +102,7 @@ def back_up(db: Database, folder: Path) -> Backup:
         ) from error
     finally:
         _remove(partial)
-    with db.transaction():
-        ServiceStore(db).set(LAST_BACKUP_KEY, str(made_at_ms))
-    return Backup(path=target, size_bytes=target.stat().st_size, made_at_ms=made_at_ms)
+    return _backup(target, made_at_ms)
 
 
 def verify(path: Path) -> None:
@@ -116,14 +115,26 @@ def verify(path: Path) -> None:
 def prune(folder: Path, *, keep_ms: int) -> tuple[Path, ...]:
     """Delete the backups of `folder` that are older than that; those it deleted."""
     before_ms = now_ms() - keep_ms
-    old = [
-        path
-        for path in sorted(folder.iterdir())
-        if (made_at_ms := _made_at_ms(path)) is not None and made_at_ms < before_ms
-    ]
+    old = tuple(backup.path for backup in list_backups(folder) if backup.made_at_ms < before_ms)
     for path in old:
         _remove(path)
-    return tuple(old)
+    return old
+
+
+def list_backups(folder: Path) -> tuple[Backup, ...]:
+    """The finished backups of a folder, newest first; other files are passed over."""
+    if not folder.is_dir():
+        return ()
+    found = [
+        _backup(path, made_at_ms)
+        for path in folder.iterdir()
+        if (made_at_ms := _made_at_ms(path)) is not None
+    ]
+    return tuple(sorted(found, key=lambda backup: backup.made_at_ms, reverse=True))
+
+
+def _backup(path: Path, made_at_ms: int) -> Backup:
+    return Backup(path=path, size_bytes=path.stat().st_size, made_at_ms=made_at_ms)
 
 
 def _made_at_ms(path: Path) -> int | None:
@@ -177,8 +188,14 @@ def _end_old_time(db: Database, origin: str, version: int) -> Restored:
         tickets = db.change(_VOID_TICKETS, told)
         db.change(_ABANDON_OPERATIONS, told)
         db.change(_CLOSE_COMMANDS, told)
+        epoch = service.raise_epoch(at_ms)
+        AuditStore(db).add_event(
+            "restored",
+            actor="operator",
+            detail=protect({"from": origin, "epoch": epoch}, Channel.AUDIT),
+        )
         return Restored(
-            epoch=service.raise_epoch(at_ms),
+            epoch=epoch,
             schema_version=version,
             tasks_ended=len(tasks),
             tickets_void=len(tickets),
@@ -224,5 +241,5 @@ def _sync(path: Path) -> None:
 def _remove(path: Path) -> None:
     """Delete a database file with what SQLite keeps beside it."""
     for suffix in ("", "-wal", "-shm"):
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError, NotADirectoryError):
             path.with_name(path.name + suffix).unlink()

@@ -12,11 +12,13 @@ from typing import Final
 
 from perlica.domain.errors import PerlicaError
 from perlica.stores.database import Database
+from perlica.stores.migrations import APPLICATION_ID
 
 MIN_FREE_BYTES: Final = 512 * 1024 * 1024
 MAX_WAL_BYTES: Final = 256 * 1024 * 1024
 _PRIVATE_MODE: Final = 0o077
 
+_APPLICATION_ID: Final = "PRAGMA application_id"
 _QUICK_CHECK: Final = "PRAGMA quick_check(5)"
 _FOREIGN_KEY_CHECK: Final = "PRAGMA foreign_key_check"
 
@@ -78,11 +80,15 @@ def _check_content(path: Path) -> tuple[Finding, ...]:
     """Pages, indexes (the search index among them) and references."""
     try:
         with Database.open(path, read_only=True) as db:
+            (header,) = db.query(_APPLICATION_ID)
             damage = [row["quick_check"] for row in db.query(_QUICK_CHECK)]
             dangling = db.query(_FOREIGN_KEY_CHECK)
     except PerlicaError as error:
         return (_fault(error.code, error.text, error.remedy),)
     findings = []
+    if header["application_id"] != APPLICATION_ID:
+        text = "the file is empty or belongs to another program"
+        findings.append(_fault("not_our_database", text, "check the path in the configuration"))
     if damage != ["ok"]:
         text = f"the quick check found {len(damage)} faults, the first: {damage[0]}"
         findings.append(_fault("database_corrupt", text, "stop and restore a backup"))

@@ -12,7 +12,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -20,22 +22,50 @@
 
 enum { LAST_POSSIBLE_CAPABILITY = 63 };
 
-/* Securebits and file-system ids belong to the calling thread. Without NO_SETUID_FIXUP, changing
- * the file-system uid away from 0 would also drop the capabilities that mounting needs. */
-static PyObject *set_fs_ids(PyObject *self, PyObject *args)
+/* Both calls return the former value and never fail; asking again tells whether it is set. */
+static int change_fs_ids(unsigned int uid, unsigned int gid)
 {
-    unsigned int uid, gid;
-
-    (void)self;
-    if (!PyArg_ParseTuple(args, "II", &uid, &gid))
-        return NULL;
-    if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0)
-        return step_failed(errno, "prctl", "PR_SET_SECUREBITS", NULL);
     syscall(SYS_setfsgid, gid);
     syscall(SYS_setfsuid, uid);
-    /* Both calls return the former value and never fail; asking again tells whether it is set. */
-    if ((gid_t)syscall(SYS_setfsgid, gid) != gid || (uid_t)syscall(SYS_setfsuid, uid) != uid)
-        return step_failed(EPERM, "setfsuid", "", NULL);
+    if ((gid_t)syscall(SYS_setfsgid, gid) == gid && (uid_t)syscall(SYS_setfsuid, uid) == uid)
+        return 0;
+    errno = EPERM;
+    return -1;
+}
+
+/* FSCONFIG_CMD_CREATE by a thread whose file-system ids are `uid` and `gid` for that moment.
+ *
+ * Ids and securebits belong to the calling thread. Without NO_SETUID_FIXUP, leaving file-system
+ * uid 0 would also drop the capabilities that mounting needs; left set, it would be inherited by
+ * every program that the thread starts later. */
+static int create_as(int context, unsigned int uid, unsigned int gid)
+{
+    int former = prctl(PR_GET_SECUREBITS, 0, 0, 0, 0), result, error;
+
+    if (former < 0 || prctl(PR_SET_SECUREBITS, former | SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0)
+        return -1;
+    result = change_fs_ids(uid, gid);
+    if (result == 0)
+        result = fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0);
+    error = errno;
+    /* A thread that cannot get back must not go on with foreign ids. */
+    if (change_fs_ids(0, 0) < 0 || prctl(PR_SET_SECUREBITS, former, 0, 0, 0) < 0)
+        abort();
+    errno = error;
+    return result;
+}
+
+static PyObject *fsconfig_create_as(PyObject *self, PyObject *args)
+{
+    unsigned int uid, gid;
+    int context, result, error;
+
+    (void)self;
+    if (!PyArg_ParseTuple(args, "iII", &context, &uid, &gid))
+        return NULL;
+    BLOCKING(result, error, create_as(context, uid, gid));
+    if (result < 0)
+        return context_failed(error, context, "fsconfig create", "");
     Py_RETURN_NONE;
 }
 
@@ -149,7 +179,7 @@ static PyObject *user_namespace(PyObject *self, PyObject *args)
 }
 
 PyMethodDef credential_methods[] = {
-    {"set_fs_ids", set_fs_ids, METH_VARARGS, "File-system uid and gid of the calling thread."},
+    {"fsconfig_create_as", fsconfig_create_as, METH_VARARGS, "Makes the superblock with ids."},
     {"limit_capabilities", limit_capabilities, METH_VARARGS, "Keeps only the masked ones."},
     {"user_namespace", user_namespace, METH_VARARGS, "A mapped user namespace's descriptor."},
     {NULL, NULL, 0, NULL},

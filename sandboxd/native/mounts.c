@@ -36,7 +36,7 @@ static PyObject *context_log(int context)
     return result;
 }
 
-static PyObject *context_failed(int error, int context, const char *step, const char *subject)
+PyObject *context_failed(int error, int context, const char *step, const char *subject)
 {
     PyObject *kernel = context_log(context);
 

@@ -11,6 +11,9 @@
 /* Raises StepError for `error` and returns NULL. `kernel` is a tuple (stolen) or NULL. */
 PyObject *step_failed(int error, const char *step, const char *subject, PyObject *kernel);
 
+/* The same for a step on a file-system context, with the lines of its log. */
+PyObject *context_failed(int error, int context, const char *step, const char *subject);
+
 extern PyMethodDef mount_methods[];
 extern PyMethodDef loop_methods[];
 extern PyMethodDef credential_methods[];

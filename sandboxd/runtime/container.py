@@ -19,6 +19,8 @@ from typing import Any
 
 from sandboxd.faults import Retryable
 from sandboxd.kernel.children import CHILDREN, kill_quietly
+from sandboxd.kernel.steps import wait_until
+from sandboxd.runtime.profile import INIT_PATH
 
 _START_WITHIN_S = 20.0
 _REMOVE_WITHIN_S = 20.0
@@ -67,7 +69,21 @@ class OciRuntime:
                 )
             init = int(pid_file.read_text(encoding="ascii"))
             CHILDREN.own(init)
+        self._wait_for_init(init)
         return init
+
+    def _wait_for_init(self, init: int) -> None:
+        """Until init has replaced the runtime's own code, whose namespaces nobody may enter."""
+        name = Path(f"/proc/{init}/comm")
+        wanted = Path(INIT_PATH).name
+
+        def has_begun() -> bool:
+            try:
+                return name.read_text(encoding="utf-8").strip() == wanted
+            except OSError:  # It is gone already; the next use of the sandbox finds that out.
+                return True
+
+        wait_until(has_begun, within_s=_START_WITHIN_S, every_s=0.0005)
 
     def _run_with(self, stdio: Stdio, arguments: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
         """Runs the runtime with stderr into a memory file, which it may keep."""

@@ -49,15 +49,14 @@ class UnixServer(wsgi.Server):
         self._gid = config.socket_gid
 
     def bind_unix_socket(self, bind_addr: str) -> socket.socket:
-        """Binds with mode 0660 from the first moment; an old socket file is replaced."""
+        """Binds; an old socket file is replaced. The mode is never wider than 0660."""
         path = Path(bind_addr)
         path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
         bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
-        # The mode of the socket's inode is what bind gives the file, less the umask.
-        os.fchmod(bound.fileno(), _SOCKET_MODE)
-        bound.bind(bind_addr)
+        bound.bind(bind_addr)  # The daemon's umask makes it 0700.
         os.chown(bind_addr, -1, self._gid)
+        path.chmod(_SOCKET_MODE)
         self.socket = bound
         return bound
 

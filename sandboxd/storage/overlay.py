@@ -108,11 +108,7 @@ def _finish(context: int, ids: IdRange) -> int:
         _native.fsconfig_string(context, key, value)
     # The overlay acts with this thread's credentials for ever. Ids that the layers do not map
     # would make the kernel fall back to a read-only mount without an index.
-    _native.set_fs_ids(ids.first, ids.first)
-    try:
-        _native.fsconfig_create(context)
-    finally:
-        _native.set_fs_ids(0, 0)
+    _native.fsconfig_create_as(context, ids.first, ids.first)
     return _native.fsmount(context, _ROOT_FLAGS)
 
 

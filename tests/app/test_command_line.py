@@ -210,3 +210,32 @@ def test_a_missing_configuration_is_told_in_a_line() -> None:
     assert failed.exit_code == 2
     assert "不存在" in failed.stderr
     assert "Traceback" not in failed.output
+
+
+KEY = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+
+
+def test_protect_shows_the_redacted_text_and_never_the_secret() -> None:
+    shown = perlica("protect", given=f"第一行\n令牌 {KEY} 完\n")
+
+    assert shown.exit_code == 0
+    assert KEY not in shown.output
+    assert shown.stdout.startswith("第一行\n令牌 ⟦凭据:github_token:1⟧ 完\n")
+    assert "line 2: github_token" in shown.stderr
+    assert "1 finding(s)" in shown.stderr
+
+
+def test_protect_takes_any_bytes() -> None:
+    shown = perlica("protect", "--quiet", given=b"\xff\xfe \x00 plain\n")
+
+    assert shown.exit_code == 0
+    assert "plain" in shown.stdout
+    assert shown.stderr == ""
+
+
+def test_protect_prints_nothing_that_it_could_not_scan() -> None:
+    shown = perlica("protect", given=f"{KEY} " * 400_000)
+
+    assert shown.exit_code == 2
+    assert shown.stdout == ""
+    assert KEY not in shown.stderr

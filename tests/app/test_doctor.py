@@ -350,3 +350,43 @@ def test_a_report_weighs_its_worst_finding() -> None:
     for level, code in ((Level.note, 0), (Level.warning, 1), (Level.error, 2)):
         report = Report(findings=(ok, replace(ok, level=level)), language=Language.zh)
         assert report.exit_code == code
+
+
+def test_a_database_of_a_newer_program_is_an_error(whole: Path, tmp_path: Path) -> None:
+    columns = "(version, name, sha256, applied_at_ms)"
+    newer = f"INSERT INTO schema_versions {columns} VALUES (99, 'x', 'x', 0)"
+    path = make_database(tmp_path)
+    with Database.open(path) as database, database.transaction():
+        database.change(newer)
+
+    assert found(examine(whole), "schema_newer").level is Level.error
+
+
+def test_a_reverse_connection_is_waited_for_and_not_dialled(whole: Path) -> None:
+    text = whole.read_text()
+    line = next(line for line in text.splitlines() if line.startswith("url = "))
+    whole.write_text(text.replace(line, 'listen = "127.0.0.1:6700"'))
+
+    assert found(examine(whole, online=True), "napcat_reverse").level is Level.note
+
+
+def test_online_checks_say_nothing_twice_about_a_missing_secret(
+    whole: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "napcat-token").unlink()
+    report = examine(whole, online=True)
+
+    errors = [f for f in report.findings if f.level is Level.error]
+    assert [finding.code for finding in errors] == ["secret_missing"]
+
+
+def test_a_socket_that_everybody_can_use_is_a_warning(whole: Path, tmp_path: Path) -> None:
+    socket_path = tmp_path / "s.sock"
+    section = SANDBOX.replace("/run/sandboxd/sandboxd.sock", str(socket_path))
+    whole.write_text(whole.read_text() + section)
+    with answering_daemon(socket_path, node="node-1", digests=(DIGEST,)):
+        socket_path.chmod(0o666)
+        tmp_path.chmod(0o755)
+        report = examine(whole)
+
+    assert found(report, "sandboxd_socket_open").level is Level.warning

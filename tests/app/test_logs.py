@@ -74,6 +74,7 @@ def test_a_line_says_when_who_what_and_which_task(log_file: Path) -> None:
     assert str(line["at"]).endswith("Z")
 
 
+@pytest.mark.evidence(5)
 @pytest.mark.parametrize("canary", CANARIES)
 def test_no_credential_survives_wherever_it_was_put(log_file: Path, canary: str) -> None:
     log = logging.getLogger("perlica.test")

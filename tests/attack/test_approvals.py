@@ -8,7 +8,15 @@ import time_machine
 from perlica.demo.model import Reply, ScriptedModel
 from perlica.demo.napcat import NapCatStandIn
 from tests.behaviour.asking import ask_for_delete, delete
-from tests.behaviour.live import GUEST, MEMBER, OTHER_OWNER, OWNER, LivePerlica, is_final, wait_until
+from tests.behaviour.live import (
+    GUEST,
+    MEMBER,
+    OTHER_OWNER,
+    OWNER,
+    LivePerlica,
+    is_final,
+    wait_until,
+)
 
 DELETIONS = "SELECT count(*) FROM operations WHERE action = 'sandbox.delete'"
 PENDING = "SELECT count(*) FROM approvals WHERE state = 'pending'"

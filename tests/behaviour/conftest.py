@@ -7,6 +7,8 @@ import pytest
 
 from perlica.demo.model import RehearsalModel, ScriptedModel
 from perlica.demo.napcat import NapCatStandIn
+from perlica.sandboxes.contract import SandboxBackend
+from perlica.sandboxes.memory import MemoryBackend
 from tests.behaviour.live import LivePerlica, live_config
 
 MakeLive = Callable[..., LivePerlica]
@@ -38,8 +40,9 @@ def make_live(tmp_path: Path, napcat: NapCatStandIn) -> Iterator[MakeLive]:
     """Start services; each is stopped at the end."""
     made: list[LivePerlica] = []
 
-    def make(model_url: str, extra: str = "", **parts: object) -> LivePerlica:
-        live = LivePerlica(config=live_config(tmp_path, napcat, model_url, extra), **parts)
+    def make(model_url: str, extra: str = "", backend: SandboxBackend | None = None) -> LivePerlica:
+        config = live_config(tmp_path, napcat, model_url, extra)
+        live = LivePerlica(config=config, backend=backend or MemoryBackend())
         made.append(live)
         live.start()
         napcat.wait_for_connection()

@@ -142,9 +142,7 @@ class LivePerlica:
         return b"".join(path.read_bytes() for path in files if path.is_file())
 
 
-def live_config(
-    directory: Path, napcat: NapCatStandIn, model_url: str, extra: str = ""
-) -> Config:
+def live_config(directory: Path, napcat: NapCatStandIn, model_url: str, extra: str = "") -> Config:
     """The configuration of `config_text`, judged."""
     return parse_config(config_text(directory, napcat, model_url, extra))
 

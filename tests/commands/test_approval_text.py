@@ -40,6 +40,7 @@ def shown(plan: ActionPlan, language: Language = Language.zh) -> str:
     )
 
 
+@pytest.mark.evidence(9)
 @pytest.mark.parametrize("language", Language)
 def test_every_field_that_the_hash_covers_is_shown(language: Language) -> None:
     text = shown(PLAN, language)
@@ -130,6 +131,7 @@ _JSON = st.recursive(
 )
 
 
+@pytest.mark.evidence(9)
 @given(st.dictionaries(_TEXTS, _JSON, max_size=3), st.dictionaries(_TEXTS, _JSON, max_size=3))
 def test_the_text_tells_apart_whatever_the_hash_tells_apart(
     one: dict[str, JsonValue], other: dict[str, JsonValue]

@@ -164,6 +164,7 @@ def test_what_is_stored_of_a_line_never_shows_the_code(code: str) -> None:
     assert masked == ".approve K7Q2M " + "*" * len(code)
 
 
+@pytest.mark.evidence(10)
 def test_a_command_behind_a_chinese_full_stop_is_seen_before_it_becomes_a_task() -> None:
     at_self = Segment(kind=SegmentKind.at, target=10000)
     text = Segment(kind=SegmentKind.text, text=" 。approve K7Q2M 123456\n谢谢")
@@ -173,6 +174,7 @@ def test_a_command_behind_a_chinese_full_stop_is_seen_before_it_becomes_a_task()
     assert missed == Malformed(name=CommandName.approve, mistake=Mistake.wrong_form)
 
 
+@pytest.mark.evidence(10)
 def test_a_command_typed_as_an_answer_to_a_quote_is_told_to_be_sent_alone() -> None:
     quote = Segment(kind=SegmentKind.reply, target=5)
     at_self = Segment(kind=SegmentKind.at, target=10000)

@@ -20,7 +20,7 @@ def ask(model: ModelServer, messages: list[Json], tools: list[Json], **more: obj
     return answer.json()["choices"][0]["message"]
 
 
-def post(model: ModelServer, body: dict[str, Any], **more: Any) -> requests.Response:  # noqa: ANN401
+def post(model: ModelServer, body: dict[str, Any], **more: Any) -> requests.Response:
     """POST to the chat path with the model's own key."""
     return requests.post(
         f"{model.base_url}/chat/completions",

@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.demo.golden import PLAYERS, Stage
+from tests.demo.golden_calls import CALLS
+from tests.demo.golden_events import EVENTS
+from tests.demo.golden_stage import Stage
 from tests.demo.peer import Json
 
+PLAYERS = CALLS | EVENTS
 CANNOT_APPLY = {
     "hist no seq": "the recording is empty: nothing to compare with",
     "HTTP /  200": "NapCat's HTTP server is another adapter, which Perlica does not use",

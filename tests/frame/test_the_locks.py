@@ -40,7 +40,8 @@ def _imported(folders: set[str]) -> set[str]:
         if path.suffix == ".py" and path.parts[0] in folders:
             modules |= _top_imports(ROOT / path)
     outside = modules - set(sys.stdlib_module_names) - OURS
-    return {name.lower().replace("_", "-") for module in outside for name in distributions[module]}
+    names = {name for module in outside for name in distributions.get(module, [module])}
+    return {name.lower().replace("_", "-") for name in names}
 
 
 def _top_imports(path: Path) -> set[str]:

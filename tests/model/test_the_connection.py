@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from perlica.clients.model import ModelSettings, ProbeFinding, UserMessage
+from perlica.clients.model import ModelSettings, ProbeFinding, UserMessage, open_client
+from perlica.clients.model.anthropic import AnthropicClient
 from perlica.clients.model.openai import OpenAiClient
-from perlica.clients.model.settings import MAX_KEY_BYTES, Dialect
+from perlica.clients.model.settings import MAX_KEY_BYTES, Api, Dialect
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Misconfigured, Refused, Retryable
 from perlica.protection import not_scanned
@@ -205,6 +206,23 @@ def test_a_name_is_looked_up() -> None:
 
         assert client.complete(QUESTION, (), CancelToken()).text == "a"
         client.close()
+
+
+@pytest.mark.parametrize("name", ["no-such-host.invalid", "x" * 64 + ".example"])
+def test_a_name_that_cannot_be_looked_up_is_unreachable(name: str) -> None:
+    client = OpenAiClient(settings(f"https://{name}/v1"))
+
+    with pytest.raises(Retryable, match="model_unreachable"):
+        client.complete(QUESTION, (), CancelToken())
+
+
+@pytest.mark.parametrize(
+    ("api", "kind"), [("openai", OpenAiClient), ("anthropic", AnthropicClient)]
+)
+def test_the_settings_choose_the_api(api: str, kind: type[object]) -> None:
+    client = open_client(settings("http://127.0.0.1:1", api=Api(api)))
+
+    assert type(client) is kind
 
 
 @pytest.mark.evidence(6)

@@ -1,6 +1,5 @@
 """A service in a process of its own, for tests that kill it."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -64,7 +63,7 @@ def service_process(directory: Path, config_text: str) -> Iterator[ServiceProces
     """A service that is not started yet; ended in any case."""
     config = directory / "perlica.toml"
     config.write_text(config_text)
-    os.chmod(config, 0o600)
+    Path(config).chmod(0o600)
     process = ServiceProcess(config, directory / "state", directory / "service.log")
     try:
         yield process

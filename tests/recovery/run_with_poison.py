@@ -4,6 +4,7 @@ import os
 import sys
 from pathlib import Path
 
+from actors.intake_items import Item
 from actors.intake_preparing import Preparer
 from perlica.app.config import load_config
 from perlica.app.run import run_service
@@ -13,7 +14,7 @@ POISON = "毒药"
 _prepare = Preparer.prepare
 
 
-def _die_on_poison(self: Preparer, frame: InboundFrame) -> object:
+def _die_on_poison(self: Preparer, frame: InboundFrame) -> Item | None:
     key_is_harmless = self.is_quarantined_frame(frame)
     if POISON in str(frame.frame.get("raw_message", "")) and not key_is_harmless:
         os._exit(9)

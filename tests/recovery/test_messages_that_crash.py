@@ -76,7 +76,13 @@ def test_a_frame_that_cannot_be_parsed_costs_itself_alone(
         "message_id": 5,
         "real_seq": "7",
     }
-    for broken in ({"message": 7}, {"message": [None, 3]}, {"message": [{"type": []}]}, {}):
+    frames: list[dict[str, object]] = [
+        {"message": 7},
+        {"message": [None, 3]},
+        {"message": [{"type": []}]},
+        {},
+    ]
+    for broken in frames:
         napcat.inject({**base, **broken})
 
     asked = napcat.say(MEMBER, "下一条", mention=True)

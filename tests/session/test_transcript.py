@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -23,7 +24,7 @@ from perlica.clients.model.openai import OpenAiApi
 from perlica.clients.model.thinking import ThinkingBlock, pack_thinking
 from perlica.domain.errors import Refused
 from perlica.domain.ids import CallId, TaskId
-from perlica.protection import Channel, protect
+from perlica.protection import Channel, Protected, not_scanned, protect
 from perlica.session.native import check_turn, explain_fault
 from perlica.session.runtime import AgentTurn, CallFault
 from perlica.session.transcript import (
@@ -240,6 +241,22 @@ def test_arguments_with_a_credential_are_kept_redacted_and_marked() -> None:
     assert json.loads(recorded.arguments.content)["argv"][:2] == ["login", "--token"]
 
 
+@pytest.mark.evidence(6)
+def test_arguments_that_cannot_be_scanned_are_a_fault_and_are_not_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def protect_all_but_arguments(value: Any, channel: Channel) -> Protected:
+        given_up = channel is Channel.TOOL_ARGUMENTS and value != "{}"
+        return not_scanned() if given_up else protect(value, channel)
+
+    monkeypatch.setattr("perlica.session.transcript.protect", protect_all_but_arguments)
+
+    (recorded,) = record_turn(check_turn(turn("", call()), TOOLS, set())).calls
+
+    assert recorded.fault is CallFault.unscannable_arguments
+    assert (recorded.arguments.content, recorded.is_intact) == ("{}", False)
+
+
 def test_clean_arguments_are_intact_and_faulty_ones_never_are() -> None:
     model_turn = turn("", call(provider_id="a"), call(arguments="{", provider_id="b"), call("bash"))
 
@@ -307,8 +324,6 @@ def test_empty_thinking_is_not_the_same_as_none(path: Path) -> None:
 
 @pytest.mark.evidence(6)
 def test_a_turn_that_cannot_be_scanned_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from perlica.protection import not_scanned
-
     monkeypatch.setattr("perlica.session.transcript.protect", lambda *_: not_scanned())
 
     with pytest.raises(Refused, match="protection_failed"):

@@ -1,4 +1,4 @@
-"""A program that writes into a database until it is killed: `python -m tests.stores.writer PATH WHAT`.
+"""A program that writes until it is killed: `python -m tests.stores.writer PATH WHAT`.
 
 It says on its output what it has committed, so that a test knows what must be there afterwards.
 """

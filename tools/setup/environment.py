@@ -7,6 +7,7 @@ last done; the marks lie inside the environment, so deleting `.venv` forgets the
 import hashlib
 import json
 import os
+import platform
 import shutil
 import sys
 from collections.abc import Iterable
@@ -21,8 +22,18 @@ _LOCKS = Path("tools/requirements")
 
 
 def interpreter_is_current() -> bool:
-    """Whether the environment exists and belongs to the interpreter that runs set-up."""
-    return _is_done("interpreter", _interpreter_print()) and _INTERPRETER.exists()
+    """Whether the environment was made here, by the interpreter that runs set-up."""
+    try:
+        lines = (HOME / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return False
+    made = {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in lines)}
+    return (
+        _INTERPRETER.exists()
+        and made.get("version") == platform.python_version()
+        and made.get("executable") == str(Path(sys.executable).resolve())
+        and made.get("command", "").endswith(f" {HOME.absolute()}")
+    )
 
 
 def make_environment() -> None:
@@ -34,7 +45,6 @@ def make_environment() -> None:
     if HOME.exists():
         shutil.rmtree(HOME)
     run_logged([sys.executable, "-m", "venv", str(HOME)])
-    _mark_done("interpreter", _interpreter_print())
 
 
 def packages_are_current(locks: Iterable[str]) -> bool:
@@ -93,10 +103,6 @@ def _lock_paths(locks: Iterable[str]) -> list[Path]:
 def _project_paths() -> list[Path]:
     native = sorted(Path("sandboxd").glob("*/*.[ch]"))
     return [Path("setup.cfg"), Path("setup.py"), Path("pyproject.toml"), *native]
-
-
-def _interpreter_print() -> str:
-    return f"{sys.version} {Path(sys.executable).resolve()} {Path.cwd()}"
 
 
 def _file_print(paths: Iterable[Path]) -> str:

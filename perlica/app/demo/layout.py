@@ -4,6 +4,7 @@ Made anew at each start except for the secrets and the state, which stay, so tha
 started again goes on where it was.
 """
 
+import hashlib
 import json
 import os
 import secrets
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 NODE = "demo-node"
+_RUN = Path("/run")
 IMAGE_REFERENCE = "perlica-demo/busybox"
 _INTRODUCTION = "演示镜像：busybox（sh、ls、cat、vi、wget 等小工具），没有包管理器"
 
@@ -58,8 +60,9 @@ class DemoPaths:
 
     @property
     def sandboxd_run(self) -> Path:
-        """sandboxd's socket and runtime state."""
-        return self.root / "run"
+        """sandboxd's socket and runtime state, outside of homes that others may not enter."""
+        name = hashlib.sha256(str(self.root).encode()).hexdigest()[:8]
+        return _RUN / f"perlica-demo-{name}"
 
     @property
     def socket(self) -> Path:

@@ -15,7 +15,7 @@ _POLL_S = 0.05
 _STOP_WITHIN_S = 20.0
 
 
-class DemoFailed(Exception):  # noqa: N818 - says what happened
+class DemoFailed(Exception):
     """A part of the demo did not do what it should; the text is for the person at the terminal."""
 
 
@@ -39,7 +39,7 @@ class Process:
     def start(self) -> None:
         """Start it in a session of its own, so that Ctrl-C reaches only us."""
         with self.log.open("ab") as log:
-            self._child = subprocess.Popen(  # noqa: S603 - our own command line
+            self._child = subprocess.Popen(
                 self.command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -84,7 +84,7 @@ class Process:
 
 def run_once(command: list[str]) -> str:
     """Run a short command of ours; what it printed. Raises: DemoFailed with its words."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise DemoFailed(f"{' '.join(command[1:5])} failed:\n  {done.stderr.strip()}")
     return done.stdout.strip()

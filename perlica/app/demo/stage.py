@@ -1,4 +1,4 @@
-"""The stage of a demo: stand-ins in this process, perlica and sandboxd as processes of their own."""
+"""The stage of a demo: stand-ins in this process, perlica and sandboxd as processes."""
 
 import os
 from dataclasses import dataclass, field

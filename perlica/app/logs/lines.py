@@ -211,7 +211,7 @@ def _spellings(secrets: Iterable[str]) -> tuple[str, ...]:
     forms: set[str] = set()
     for secret in secrets:
         if len(secret) >= _SHORTEST_SECRET:
-            forms |= {secret, json.dumps(secret)[1:-1], quote(secret, safe="")}
+            forms |= {secret, json.dumps(secret)[1:-1], quote(secret, safe="", errors="replace")}
     return tuple(sorted(forms, key=len, reverse=True))
 
 
