@@ -49,7 +49,8 @@ def open_blobs(data: bytes, budget: Budget, depth: int) -> Iterator[Blob]:
 
 
 def _from_hex(run: bytes, budget: Budget) -> bytes | None:
-    if len(run) % 2 or not _is_texty(bytes.fromhex(run[:_PROBE].decode())):
+    head = bytes.fromhex(run[: min(_PROBE, len(run) - len(run) % 2)].decode())
+    if len(run) % 2 or not (_is_texty(head) or _is_packed(head)):
         return None
     budget.spend_decoded(len(run) // 2)
     return _opened(bytes.fromhex(run.decode()), budget)
@@ -135,7 +136,8 @@ def _is_packed(head: bytes) -> bool:
 
 
 def _is_utf16(content: bytes) -> bool:
-    return len(content) >= 2 * _SHORTEST_TEXT and not any(content[1:32:2])
+    highs = content[1:64:2]
+    return len(content) >= 2 * _SHORTEST_TEXT and highs.count(0) * 2 > len(highs)
 
 
 def _is_texty(content: bytes) -> bool:

@@ -86,9 +86,8 @@ def _folded(text: str, match: re.Match[str]) -> bytes | None:
 
 
 def _touches_ascii(text: str, match: re.Match[str]) -> bool:
-    before = text[match.start() - 1 : match.start()]
-    after = text[match.end() : match.end() + 1]
-    return any(side.isascii() and side.isalnum() for side in (before, after))
+    around = text[max(0, match.start() - 3) : match.end() + 3]
+    return any(char.isascii() and char.isalnum() for char in around)
 
 
 def _follows_wide(text: str, at: int) -> bool:

@@ -45,7 +45,7 @@ def is_secret(name: KeyName, value: str, setting: Setting) -> bool:
         case Announces.SECRET:
             return _is_token(looked_at, name, setting)
         case Announces.MAYBE_SECRET | Announces.ACCESS_ID:
-            return _is_doubtless(looked_at, name)
+            return _is_doubtless(looked_at, name, setting)
         case _:
             return False
 
@@ -82,7 +82,9 @@ def _is_token(value: str, name: KeyName, setting: Setting) -> bool:
     return setting.firm and not values.is_prose(value) and class_count(value) >= 3 and not _is_worded(value)  # noqa: PLR2004
 
 
-def _is_doubtless(value: str, name: KeyName) -> bool:
+def _is_doubtless(value: str, name: KeyName, setting: Setting) -> bool:
+    if name.kind == "password":  # `pw: …`, `pass=…`; a loud PASS: is a test report
+        return not name.is_loud and values.is_strong(value) and not _is_worded(value)
     if len(value) < _SHORTEST_DICE or values.UUID.match(value):
         return False
     if values.HEXADECIMAL.match(value):

@@ -29,6 +29,8 @@ _HARD_JOIN: Final = linear(
     r"|\\?[\"'][ \t]*(?:\+|\.|&|\|\||\.\.|~|%|<>|,?[ \t]*\\)?[ \t]*(?:\\?\r?\n[ \t]*(?:[+.&|>#]{1,2}[ \t]*)?)?[fbru]?\\?[\"']"
     r"|\\n(?:[ \t]*)\\?\r?\n|\"[ \t]*\$\{?\w+\}?[ \t]*\""
 )
+_FULL_LINE: Final = 50
+_LONGEST_LINE: Final = 80
 _TOKEN_BYTE: Final = frozenset(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-.~!@#$%^&*"
 )
@@ -132,9 +134,14 @@ def _from_code_units(found: bytes) -> bytes:
     return units.decode("utf-16-be", errors="replace").encode(errors="replace")
 
 
-def _unquoted_printable(_data: bytes, match: Match) -> bytes | None:
+def _unquoted_printable(data: bytes, match: Match) -> bytes | None:
+    """A soft break ends a full line; only what needs it is escaped, letters and digits never are."""
     found = match.group() or b""
-    return b"" if b"\n" in found else bytes.fromhex(found.replace(b"=", b"").decode())
+    if b"\n" in found:
+        start = data.rfind(b"\n", max(0, match.start() - _LONGEST_LINE), match.start())
+        return b"" if match.start() - start > _FULL_LINE else None
+    byte = int(found[1:], 16)
+    return bytes([byte]) if byte >= 0x80 or byte in b"=\r\n\t ?_" else None  # noqa: PLR2004
 
 
 def _joined(data: bytes, match: Match) -> bytes | None:
@@ -172,9 +179,9 @@ def _goes_on(match: Match) -> bool:
     left = match.group(1) or b""
     if len(left) > 2000 or _DATE_LIKE.match(right) or _assigns(right) or completes(left):  # noqa: PLR2004
         return False
-    if right.startswith(b"="):
+    if right.startswith(b"=") or b"==" in right.rstrip(b"="):
         return False
-    return _is_piece(right) and (_is_piece(left) or len(left) >= 4 and not left.isalpha())  # noqa: PLR2004
+    return len(left) >= 4 and _is_piece(right) and _is_piece(left)  # noqa: PLR2004
 
 
 def _assigns(run: bytes) -> bool:

@@ -6,7 +6,7 @@ Asked by every rule that found a name and a value; rules that know the shape of 
 import re
 from typing import Final
 
-from perlica.protection.wording import class_count, is_dice, wordiness
+from perlica.protection.wording import class_count, is_dice, jumble, wordiness
 
 _STAND_IN_WORDS: Final = frozenset(
     """
@@ -27,13 +27,16 @@ _STAND_IN_WORDS: Final = frozenset(
     1password keepass keepass2 bitwarden lastpass k8s authentication authorization authenticator access refresh session signature api web http https
     """.split()
 )
+_ODD_CASE: Final = 0.34
+_ODD_PAIRS: Final = -1.0
 _TEMPLATE: Final = re.compile(
     r"""^(?: <[^<>]*>? | \$\{\{?.* | \{\{.* | \$\(.* | \$[A-Za-z_]\w*(?:\}|\b.{0,3})$ | %[A-Za-z_]\w*%$
-    | @[A-Z_]+@$ | \#\{.* | `.* | \{[A-Za-z_][\w.]*\}$ | %[sdv]$ | %\(\w+\)s$ | :[a-z_]+$ | \?$ | !\w+(?:\s.*)?$
+    | @[A-Z_]+@$ | \#\{.* | `.* | \{[A-Za-z_][^{}\s]*\}.{0,4}$ | %[sdv]$ | %\(\w+\)s$ | :[a-z_]+$ | \?$ | !\w+(?:\s.*)?$
     | \[[A-Za-z_ \-]*\]?$ | \([a-zA-Z ]+\)?$ | __\w+__$ | \$\d$ | \{\d?\}$ )""",
     re.VERBOSE,
 )
 _MASK: Final = re.compile(r"^[*•●·.xX#_\-?…=]+$|\*{3,}|•{3,}|[xX]{5,}|\.{3}$|…$|(?:\b|_)0{6,}(?:\b|_)")
+_STARS: Final = re.compile(r"(?<=[^*])\*{3,4}(?=[^*])")
 _STORED_ELSEWHERE: Final = re.compile(
     r"""^(?:ENC[(\[]|op://|vault:|arn:|aws-sm:|ssm:|secretsmanager|secret://|keyring:|env:|file:|projects/
     |\{cipher\}|\{\{resolve:|@Microsoft\.KeyVault|!vault|sm://|gcp-?sm|akv:|kms:|enc:|sealed:|\$ANSIBLE_VAULT
@@ -48,6 +51,9 @@ _YOURS: Final = re.compile(
     key|keys|token|password|passwd|pass|pwd|id|value|string|prod|production|example|sample|please|
     [a-z]{2,10}))*$""",
     re.VERBOSE | re.IGNORECASE,
+)
+_NAME_OF_ONE: Final = re.compile(
+    r"(?:[a-z]{2,12}[-_. ]){1,4}(?:password|passwd|pwd|pass|secret|token|key|keys|credentials?|auth)s?$"
 )
 _EXAMPLE: Final = re.compile(r"EXAMPLE(?:KEY)?$|^EXAMPLE|(?i:placeholder|your[-_]|redacted|changeme|dummy)")
 _NAME_CHAIN: Final = re.compile(
@@ -81,7 +87,9 @@ _PUBLIC: Final = re.compile(
 
 def is_stand_in(value: str) -> bool:
     """Return whether the value is a mask, a template, an example or a word that stands for a secret."""
-    if not value or _MASK.search(value) or _TEMPLATE.match(value):
+    if not value or _TEMPLATE.match(value):
+        return True
+    if _MASK.search(value) and not is_dice(_STARS.sub("", value)):
         return True
     bare = value.strip("\"'`<>[](){}.,;:!?").lower()
     return (
@@ -89,6 +97,7 @@ def is_stand_in(value: str) -> bool:
         or bare in _STAND_IN_WORDS
         or bool(_EXAMPLE.search(value))
         or bool(_YOURS.match(bare))
+        or bool(_NAME_OF_ONE.match(bare))
         or len(set(bare)) == 1
     )
 
@@ -126,6 +135,8 @@ def is_strong(value: str) -> bool:
         return False
     if len(value) >= 16 and is_dice(value):  # noqa: PLR2004 - see is_dice
         return True
+    if value.isalpha() and len(value) >= 8 and not is_prose(value):  # noqa: PLR2004
+        return jumble(value) > _ODD_CASE or wordiness(value) < _ODD_PAIRS
     letters, digits = any(map(str.isalpha, value)), any(map(str.isdigit, value))
     return letters and digits and (class_count(value) >= 3 or len(value) >= 8)  # noqa: PLR2004
 

@@ -64,7 +64,7 @@ _FIRST_DENIES_KEY: Final = frozenset(
     document doc record redis_cache variable json dict hash release version signing_cert
     """.split()
 )
-_NEVER_SECRET_KEYS: Final = frozenset({"public", "cache", "s3", "object", "cached"})
+_NEVER_SECRET_KEYS: Final = frozenset({"public", "cache", "s3", "object", "cached", "socket", "websocket", "gpg", "pgp"})
 _TOKEN_DENIES: Final = frozenset(
     """
     next page continuation pagination sync cancellation cancel stop prompt completion input output total max min
@@ -160,6 +160,8 @@ def _by_words(words: list[str], last: str) -> tuple[Announces, str]:
         return (Announces.PASSWORD, "password") if is_password else (Announces.SECRET, _kind_of(last))
     if any(word in _SECRET_WORDS and word not in {"auth", "pat"} for word in words[-3:]):
         return Announces.MAYBE_SECRET, "secret"
+    if last in {"pass", "pw", "pin"}:
+        return Announces.MAYBE_SECRET, "password"
     if last in _MAYBE_WORDS or last.endswith("key"):
         return Announces.MAYBE_SECRET, _kind_of(last)
     return Announces.NOTHING, ""
@@ -168,6 +170,8 @@ def _by_words(words: list[str], last: str) -> tuple[Announces, str]:
 def _by_key(words: list[str]) -> tuple[Announces, str]:
     before = words[:-1]
     if before and before[-1] == "public":
+        return Announces.NOTHING, ""
+    if _NEVER_SECRET_KEYS.intersection(before) - {"cache", "object"} and "api" not in before:
         return Announces.NOTHING, ""
     if _KEY_COMPANIONS.intersection(before) and not _NEVER_SECRET_KEYS.intersection(before):
         return Announces.SECRET, "private_key" if "private" in before else "api_key"

@@ -27,6 +27,7 @@ from perlica.domain.sandbox import (
     FilesListed,
     FileWritten,
     OperationFate,
+    OperationLookUp,
     SandboxState,
 )
 from perlica.protection import Channel, JsonValue, Protected, protect
@@ -36,6 +37,7 @@ from perlica.stores.operations import OperationStore
 from perlica.stores.sandboxes import SandboxStore
 
 _POLL_S = 0.25
+_ASK_WITHIN_S = 30.0
 _LIFECYCLE = frozenset({JobKind.create, JobKind.stop, JobKind.delete})
 
 
@@ -52,7 +54,14 @@ class JobPerformer:
             abandon(self.database, job)
             raise Cancelled("cancelled", "cancelled before it started")
         self._start(job)
-        return self._conclude(job, lambda: self._call(job, cancel))
+        return self._conclude(job, lambda: self._call_or_look_up(job, cancel))
+
+    def _call_or_look_up(self, job: SandboxJob, cancel: CancelToken) -> JobOutcome:
+        """The call's outcome; where the way to it was lost, what the backend says became of it."""
+        try:
+            return self._call(job, cancel)
+        except OutcomeUnknown:
+            return self._look_up(job, _ASK_WITHIN_S, cancel)
 
     def settle(self, job: SandboxJob, within_s: float) -> JobOutcome:
         """Conclude a job that was started before a crash, from what the backend remembers."""
@@ -159,32 +168,45 @@ class JobPerformer:
                     cancel=cancel,
                 )
 
-    def _look_up(self, job: SandboxJob, within_s: float) -> JobOutcome:
-        """Poll while it still runs; an outcome, or the error that says what became of it."""
+    def _look_up(
+        self, job: SandboxJob, within_s: float, cancel: CancelToken | None = None
+    ) -> JobOutcome:
+        """Ask until the backend says how it ended; an outcome, or the error that says so.
+
+        A backend that is being started again is waited for; a cancel ends the waiting.
+        """
         deadline = monotonic_s() + within_s
-        while True:
-            try:
-                found = self.backend.look_up(job.operation)
-            except PerlicaError as error:
-                raise OutcomeUnknown("backend_silent", error.text) from error
-            if found.fate is not OperationFate.running:
-                break
-            if monotonic_s() >= deadline:
-                raise OutcomeUnknown("still_running", "it has not ended yet")
-            time.sleep(_POLL_S)
-        match found.fate:
-            case OperationFate.finished | OperationFate.output_lost if found.outcome is not None:
-                return found.outcome
-            case OperationFate.not_seen:
-                raise Retryable("never_started", "the node never received it; nothing happened")
-            case OperationFate.failed:
-                raise Refused("failed", found.reason)
-            case OperationFate.interrupted if job.kind in _LIFECYCLE:
-                raise OutcomeUnknown("interrupted", found.reason)
-            case OperationFate.interrupted:
-                raise Refused("interrupted", found.reason)
-            case _:
-                raise OutcomeUnknown("no_outcome", "the backend holds no outcome")
+        while (found := self._ask(job)) is None or found.fate is OperationFate.running:
+            left_s = deadline - monotonic_s()
+            if left_s <= 0 or (cancel is not None and cancel.is_set):
+                why = "backend_silent" if found is None else "still_running"
+                raise OutcomeUnknown(why, "the node does not say how it ended")
+            time.sleep(min(_POLL_S, left_s))
+        return _outcome_of(job, found)
+
+    def _ask(self, job: SandboxJob) -> OperationLookUp | None:
+        """What the backend says, None while it says nothing."""
+        try:
+            return self.backend.look_up(job.operation)
+        except PerlicaError:
+            return None
+
+
+def _outcome_of(job: SandboxJob, found: OperationLookUp) -> JobOutcome:
+    """The outcome that was found. Raises: what the fate means to the caller."""
+    match found.fate:
+        case OperationFate.finished | OperationFate.output_lost if found.outcome is not None:
+            return found.outcome
+        case OperationFate.not_seen:
+            raise Retryable("never_started", "the node never received it; nothing happened")
+        case OperationFate.failed:
+            raise Refused("failed", found.reason)
+        case OperationFate.interrupted if job.kind in _LIFECYCLE:
+            raise OutcomeUnknown("interrupted", found.reason)
+        case OperationFate.interrupted:
+            raise Refused("interrupted", found.reason)
+        case _:
+            raise OutcomeUnknown("no_outcome", "the backend holds no outcome")
 
 
 def abandon(database: Database, job: SandboxJob) -> None:

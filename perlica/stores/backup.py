@@ -15,7 +15,7 @@ from typing import Final
 import apsw
 
 from perlica.domain.clock import now_ms
-from perlica.domain.errors import Misconfigured, Refused
+from perlica.domain.errors import Misconfigured, Refused, Retryable
 from perlica.protection import Channel, protect
 from perlica.stores.audit import AuditStore
 from perlica.stores.database import Database, connect
@@ -25,6 +25,7 @@ from perlica.stores.migrations import migrate
 from perlica.stores.retention import Retention, RetentionAges
 from perlica.stores.service import ServiceStore
 
+LAST_BACKUP_KEY: Final = "last_backup_at_ms"
 RESTORED_FROM_KEY: Final = "restored_from"
 RESTORED_REASON: Final = "restored"
 """Why tasks, tickets and sends of the old time ended."""
@@ -102,7 +103,14 @@ def back_up(db: Database, folder: Path) -> Backup:
         ) from error
     finally:
         _remove(partial)
+    _note_time(db, made_at_ms)
     return _backup(target, made_at_ms)
+
+
+def _note_time(db: Database, made_at_ms: int) -> None:
+    """Keep when the last backup was made; a lock that is held too long takes no backup back."""
+    with suppress(Retryable), db.transaction():
+        ServiceStore(db).set(LAST_BACKUP_KEY, str(made_at_ms))
 
 
 def verify(path: Path) -> None:

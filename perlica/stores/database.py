@@ -22,6 +22,7 @@ Row = dict[str, Any]
 Bindings = Mapping[str, object] | tuple[object, ...]
 
 BUSY_TIMEOUT_MS: Final = 5_000
+TRUNCATE_TIMEOUT_MS: Final = 250
 SLOW_TRANSACTION_S: Final = 0.05
 """Write transactions are to stay below this (DESIGN §3)."""
 
@@ -201,12 +202,16 @@ class Database:
     def truncate_wal(self) -> bool:
         """Empty the WAL file, so that deleted text is in no file; False while a reader needs it.
 
-        Waits for readers and writers as long as the busy timeout.
+        Waits for readers and writers for a quarter of a second.
         """
+        self._check_thread()
+        self._connection.set_busy_timeout(TRUNCATE_TIMEOUT_MS)
         try:
             return self._checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE).wal_frames == 0
         except Retryable:
             return False
+        finally:
+            self._connection.set_busy_timeout(BUSY_TIMEOUT_MS)
 
     def free_pages(self) -> int:
         """Pages of the file that hold nothing."""

@@ -109,7 +109,7 @@ def test_check_config_for_programs(tmp_path: Path) -> None:
 
 
 def test_the_printed_example_is_a_valid_configuration() -> None:
-    assert parse_config(perlica("example-config").output)
+    assert parse_config(perlica("example-config").output).owners
 
 
 def test_the_doctor_prints_a_line_for_each_finding(tmp_path: Path) -> None:

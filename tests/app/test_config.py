@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import tomli_w
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel
 
 from perlica.app.config import Config, ConfigInvalid, Problem, parse_config
 from perlica.app.config.example import write_example
@@ -395,11 +395,3 @@ def test_every_fault_says_what_is_wrong_and_what_to_do() -> None:
         for text in (fault.wrong, fault.remedy):
             assert text.say(Language.zh)
             assert text.say(Language.en)
-
-
-def test_every_path_of_the_configuration_is_a_path() -> None:
-    adapter = TypeAdapter(dict[str, Any])
-    dumped = adapter.validate_python(parse_config(MINIMAL).model_dump())
-
-    assert isinstance(dumped["service"]["state_dir"], Path)
-    assert isinstance(dumped["service"]["run_dir"], Path)

@@ -74,7 +74,7 @@ def test_a_whole_installation_has_nothing_to_do(whole: Path, tmp_path: Path) -> 
     assert report.exit_code == 0
     assert levels(report) <= {Level.ok, Level.note}
     assert found(report, "database_ok").level is Level.ok
-    assert found(report, "napcat_reachable")
+    assert found(report, "napcat_reachable").subject
     assert found(report, "capability_off").level is Level.note
 
 
@@ -82,8 +82,8 @@ def test_online_it_logs_in_and_asks_the_model(whole: Path) -> None:
     report = examine(whole, online=True)
 
     assert report.exit_code == 0
-    assert found(report, "napcat_ok")
-    assert found(report, "model_answers")
+    assert found(report, "napcat_ok").subject
+    assert found(report, "model_answers").subject
 
 
 def test_every_finding_that_is_not_good_says_what_to_do(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_the_node_daemon_is_asked_who_it_is_and_what_it_holds(
     with answering_daemon(socket_path, node=node, digests=digests):
         report = examine(whole)
 
-    assert found(report, code)
+    assert found(report, code).subject
     assert found(report, "capability_experimental").level is Level.note
 
 
@@ -262,7 +262,7 @@ def test_a_restored_database_says_so(whole: Path, tmp_path: Path) -> None:
     path = make_database(tmp_path)
     with Database.open(path) as database:
         made = back_up(database, backups_path(tmp_path / "state"))
-    assert found(examine(whole), "backup_ok")
+    assert found(examine(whole), "backup_ok").subject
     for old in path.parent.glob("perlica.db*"):
         old.unlink()
     restore_backup(made.path, path)
@@ -329,7 +329,7 @@ def test_a_check_that_breaks_is_a_finding_and_the_others_go_on(
     failed = found(report, "check_failed")
     assert failed.subject == "policy"
     assert "somebody" not in report.as_json()
-    assert found(report, "capability_off")
+    assert found(report, "capability_off").subject
 
 
 def test_nothing_is_changed_by_looking(whole: Path, tmp_path: Path) -> None:

@@ -190,7 +190,7 @@ def _logged_fields() -> set[str]:
             for node in ast.walk(ast.parse(file.read_text("utf-8"))):
                 if isinstance(node, ast.keyword) and isinstance(node.value, ast.Dict):
                     keys = node.value.keys if node.arg == "extra" else []
-                    names |= {key.value for key in keys if isinstance(key, ast.Constant)}
+                    names |= {str(key.value) for key in keys if isinstance(key, ast.Constant)}
     return names
 
 

@@ -31,7 +31,18 @@ OWNER, OTHER_OWNER, MEMBER, GUEST = 30001, 30002, 30003, 30009
 PATIENCE_S = 15.0
 
 
-def config_text(directory: Path, napcat: NapCatStandIn, model_url: str, extra: str = "") -> str:
+NO_DIGEST = "sha256:" + "0" * 64
+
+
+def config_text(
+    directory: Path,
+    napcat: NapCatStandIn,
+    model_url: str,
+    extra: str = "",
+    *,
+    socket: Path | None = None,
+    digest: str = NO_DIGEST,
+) -> str:
     """A configuration for tests: quick sending, everything on loopback."""
     token = directory / "token"
     token.write_text(napcat.token)
@@ -60,11 +71,14 @@ per_minute = 600
 busy_every_s = 0.001
 self_message_within_s = 0.3
 [sandbox]
-socket = "{directory / "sandboxd.sock"}"
+socket = "{socket or directory / "sandboxd.sock"}"
 node = "node-1"
+[sandbox.limits]
+memory_bytes = 268435456
+disk_bytes = 352321536
 [sandbox.image]
 reference = "test/image"
-digest = "sha256:{"0" * 64}"
+digest = "{digest}"
 introduction = "an image for tests"
 revision = 1
 {extra}

@@ -136,7 +136,10 @@ _JSON = st.recursive(
 def test_the_text_tells_apart_whatever_the_hash_tells_apart(
     one: dict[str, JsonValue], other: dict[str, JsonValue]
 ) -> None:
-    texts = {_fields_shown(replace(PLAN, effect=effect)) for effect in (one, other)}
+    try:
+        texts = {_fields_shown(replace(PLAN, effect=effect)) for effect in (one, other)}
+    except Refused:
+        return  # too long to be shown, so that nobody is asked
 
     assert len(texts) == len({canonical_json(one), canonical_json(other)})
 
@@ -146,7 +149,7 @@ def _fields_shown(plan: ActionPlan) -> str:
     return re.sub(r"^计划短哈希.*$", "", shown(plan), flags=re.MULTILINE)
 
 
-@given(st.text(st.characters(), max_size=300))
+@given(st.text(st.characters(codec="utf-8"), max_size=300))
 def test_an_approval_has_only_visible_characters(value: str) -> None:
     try:
         text = shown(replace(PLAN, effect={"value": value}))

@@ -239,16 +239,15 @@ class Ear(PerlicaActor):
             tell_safely(self._outbox(), seen)
 
 
-class Watcher(PerlicaActor):
-    """Keeps what the connection says about itself."""
+class Catcher(PerlicaActor):
+    """Keeps what it is told."""
 
-    def __init__(self, states: list[tuple[bool, str]]) -> None:
-        super().__init__(name="watcher", alarm=Alarm())
-        self._states = states
+    def __init__(self, caught: list[Any]) -> None:
+        super().__init__(name="catcher", alarm=Alarm())
+        self._caught = caught
 
     def handle(self, message: object) -> object:
-        if isinstance(message, ConnectionChanged):
-            self._states.append((message.ready, message.reason))
+        self._caught.append(message)
         return None
 
 
@@ -270,7 +269,7 @@ class Service:
         self.alerts: list[tuple[str, Mapping[str, int | str]]] = []
         self.undeliverable: list[tuple[TaskId | None, TicketId | None, str]] = []
         self.position = MemoryPosition()
-        self.states: list[tuple[bool, str]] = []
+        self._changes: list[ConnectionChanged] = []
         self._outbox_settings = outbox
         self._settings = settings_for(napcat, **connection)
         self._hears_itself = hears_itself
@@ -309,7 +308,7 @@ class Service:
         assert self._outbox_ref.ask(Ready(), timeout=5)
         hearer = (lambda: self._outbox_ref) if self._hears_itself else (lambda: None)
         self._ear_ref = Ear.start(queue, hearer)
-        self._watcher_ref = Watcher.start(self.states)
+        self._watcher_ref = Catcher.start(self._changes)
         self._connection_ref = NapCatConnection.start(
             settings=self._settings,
             queue=queue,
@@ -333,6 +332,11 @@ class Service:
                 ref.stop(timeout=5)
         self._connection_ref = self._ear_ref = self._outbox_ref = self._watcher_ref = None
 
+    @property
+    def states(self) -> list[tuple[bool, str]]:
+        """What the connection said about itself."""
+        return [(change.ready, change.reason) for change in self._changes]
+
     def restart(self) -> None:
         self.stop()
         self.start()
@@ -340,7 +344,7 @@ class Service:
     def tell_outbox(self, message: object) -> None:
         tell_safely(self._outbox_ref, message)
 
-    def drain(self, message: object) -> None:
+    def tell_connection(self, message: object) -> None:
         tell_safely(self._connection_ref, message)
 
     def enqueue(self, text: str, **how: Any) -> tuple[OutboxId, ...]:

@@ -72,7 +72,7 @@ FRAMES = st.fixed_dictionaries(
         | JSON,
     },
 )
-ROUNDS = settings(max_examples=400, deadline=None)
+ROUNDS = settings(max_examples=150, deadline=None, database=None)
 
 
 @ROUNDS

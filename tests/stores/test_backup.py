@@ -14,9 +14,17 @@ from perlica.domain.errors import Misconfigured, Refused
 from perlica.domain.operation import OperationState
 from perlica.domain.outbox import OutboxKind, OutboxState
 from perlica.domain.task import TaskState
+from perlica.stores import database
 from perlica.stores.approvals import ApprovalStore
 from perlica.stores.audit import AuditStore
-from perlica.stores.backup import back_up, list_backups, prune, restore_backup, verify
+from perlica.stores.backup import (
+    LAST_BACKUP_KEY,
+    back_up,
+    list_backups,
+    prune,
+    restore_backup,
+    verify,
+)
 from perlica.stores.commands import CommandStore
 from perlica.stores.database import Database
 from perlica.stores.operations import OperationStore
@@ -63,6 +71,7 @@ def test_a_backup_is_one_private_file_that_holds_everything(db: Database, folder
     assert stat.S_IMODE(backup.path.stat().st_mode) == 0o600
     assert backup.size_bytes == backup.path.stat().st_size
     assert list_backups(folder) == (backup,)
+    assert ServiceStore(db).find(LAST_BACKUP_KEY) == str(backup.made_at_ms)
     plain = sqlite3.connect(f"file:{backup.path}?mode=ro&immutable=1", uri=True)
     try:
         assert plain.execute("SELECT content FROM group_messages").fetchall() == [("一",)]
@@ -71,12 +80,13 @@ def test_a_backup_is_one_private_file_that_holds_everything(db: Database, folder
 
 
 def test_a_backup_is_of_one_moment_while_others_write(
-    db: Database, other: Database, folder: Path, tmp_path: Path
+    path: Path, db: Database, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(database, "BUSY_TIMEOUT_MS", 10)
     stored(db, "committed")
-    with other.transaction():
-        other.change("INSERT INTO service_state VALUES ('open', 'x')")
-        backup = back_up(db, folder).path
+    with db.transaction(), Database.open(path) as copied:
+        db.change("INSERT INTO service_state VALUES ('open', 'x')")
+        backup = back_up(copied, folder).path
 
     restore_backup(backup, tmp_path / "again.sqlite3")
 

@@ -1,5 +1,7 @@
 """What is sent: once per key, in parts that fit, one at a time, and in order."""
 
+from collections.abc import Callable
+
 import pytest
 import time_machine
 
@@ -204,7 +206,7 @@ def test_an_unknown_send_is_found_or_tried_once_more_with_a_mark(db: Database) -
 def test_a_row_is_moved_only_from_where_it_is(db: Database) -> None:
     outbox = OutboxStore(db)
     (row,) = enqueue(db, "a")
-    moves = (
+    moves: tuple[Callable[[], OutboxRow], ...] = (
         lambda: outbox.mark_sent(row, MessageId(1)),
         lambda: outbox.mark_unknown(row, "x"),
         lambda: outbox.retry_later(row, 0, "x"),

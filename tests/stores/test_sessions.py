@@ -66,7 +66,7 @@ def test_calls_of_a_turn_wait_in_their_order_until_they_are_moved(db: Database) 
         sessions.insert_calls(task, 1, calls)
         sessions.move_call(calls[1].id, before="undispatched", after="dispatched")
 
-    waiting = sessions.list_calls(task, ("undispatched",))
+    waiting = sessions.list_calls(task, {"undispatched"})
 
     assert [call.id for call in waiting] == [calls[0].id, calls[2].id]
     assert [call.position for call in sessions.list_calls(task)] == [0, 1, 2]

@@ -178,10 +178,9 @@ def test_each_move_is_an_event_and_the_last_one_says_why(db: Database) -> None:
 def test_what_a_task_uses_adds_up(db: Database) -> None:
     task = begin_task(db)
     tasks = TaskStore(db)
-    for _ in range(2):
-        with db.transaction():
-            used = tasks.add_usage(task.id, model_calls=1, input_tokens=10, output_tokens=5)
     with db.transaction():
+        tasks.add_usage(task.id, model_calls=1, input_tokens=10, output_tokens=5)
+        used = tasks.add_usage(task.id, model_calls=1, input_tokens=10, output_tokens=5)
         tasks.set_window_facts(task.id, {"cut_by": "messages", "taken": 30})
         crashes = [tasks.note_crash(task.id), tasks.note_crash(task.id)]
 

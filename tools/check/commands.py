@@ -23,7 +23,7 @@ def run(command: Sequence[str]) -> str:
 
 def format_command() -> list[str]:
     """Formatting, without changing anything."""
-    return [str(_BIN / "ruff"), "format", "--check", "."]
+    return [str(_BIN / "ruff"), "format", "--check", "--output-format", "concise", "."]
 
 
 def lint_command() -> list[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from perlica.protection.rules import chinese, commands, headers, keyed, mnemonic, private_keys, structures, tokens, urls
+from perlica.protection.rules import chinese, commands, headers, keyed, mnemonic, private_keys, structures, tokens, urls, vendor_tokens
 from perlica.protection.sheet import Sheet
 
 Detector = Callable[[Sheet], None]
@@ -17,7 +17,8 @@ DETECTORS: tuple[Detector, ...] = (
     commands.detect,
     structures.detect,
     mnemonic.detect,
+    vendor_tokens.detect,
 )
 KINDS: frozenset[str] = (
-    tokens.KINDS | keyed.KINDS | private_keys.KINDS | urls.KINDS | headers.KINDS | chinese.KINDS | commands.KINDS | structures.KINDS | mnemonic.KINDS
+    tokens.KINDS | keyed.KINDS | private_keys.KINDS | urls.KINDS | headers.KINDS | chinese.KINDS | commands.KINDS | structures.KINDS | mnemonic.KINDS | vendor_tokens.KINDS
 )

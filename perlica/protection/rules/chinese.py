@@ -9,7 +9,7 @@ from typing import Final
 
 from perlica.protection.engine import Match, linear
 from perlica.protection.judgement import Setting, is_secret
-from perlica.protection.rules.keyed import Value, read_value
+from perlica.protection.rules.keyed import NAME, Value, read_value
 from perlica.protection.sheet import Sheet
 from perlica.protection.values import is_measure, is_stand_in, is_strong
 from perlica.protection.vocabulary import Announces, KeyName, understand
@@ -19,10 +19,7 @@ KINDS: Final = frozenset({"password", "secret", "one_time_code", "seed"})
 
 _PASSWORDS: Final = "密码|密碼|口令|暗号|提取码|授权码|解压码|密匙|账密|访问码|开锁码|PIN码|pin码|通行码|登陆码"
 _SECRETS: Final = "密钥|秘钥|私钥|金鑰|密鑰|令牌|凭据|凭证|权杖|签名串|助记码"
-_LATIN: Final = (
-    r"(?:[A-Za-z][A-Za-z0-9_\-]{0,30}[ _\-]?)?(?:pass(?:word|wd|code|phrase)?|pwd|psw|secret|token|key|sk|ak|pat|sendkey|mima|pw)"
-)
-_CJK: Final = r"(?:[\xe3-\xe9][\x80-\xbf][\x80-\xbf])"
+_CJK: Final = r"(?:[\xe3-\xef][\x80-\xbf][\x80-\xbf]|[, \n])"
 _NOTE: Final = r"(?:（[^\n(]{0,60}?）|\([^)\n]{0,40}\))?"
 _FIRM: Final = (
     r"[ \t]{0,3}(?:】|〕|\]|」|》|\*\*)?[ \t]{0,3}(?:(?:都|统一|默认|现在|目前|暂时|先|还|又|已|已经|刚|刚刚|我|给你|被|重新|也|就)?"
@@ -31,19 +28,20 @@ _FIRM: Final = (
 )
 _OPEN: Final = r"(?:「|『|【|《|〈|（|\(|\[|“|‘|<|\*\*)?[ \t]?"
 _LABELLED: Final = linear(
-    rf"({_PASSWORDS})|({_SECRETS})|\b({_LATIN})", ignore_case=True
+    rf"({_PASSWORDS})|({_SECRETS})|({NAME})", ignore_case=True
 )
 _CONNECTOR: Final = linear(_NOTE + _FIRM + _OPEN)
 _LATIN_CONNECTOR: Final = linear(
-    r"[ \t]{0,2}" + _NOTE + r"[ \t]{0,2}(?:(?:都|默认|现在|先|我|已经|给你|就)?(?:是|为|叫|改成了?|改为|换成了?|设为|设成|重置为|重置成|更新为|更新成|用的是|：|→|➜)[ \t]{0,2}[:=：]?)[ \t]{0,4}\n?[ \t]{0,4}"
+    r"[ \t]{0,2}" + _NOTE + r"[ \t]{0,2}(?:(?:都|默认|现在|先|我|已经|给你|就)?(?:是|为|叫|改成了?|改为|换成了?|设为|设成|重置为|重置成|更新为|更新成|用的是|：|:|=|→|➜)[ \t]{0,2}[:=：]?)[ \t]{0,4}\n?[ \t]{0,4}"
     + _OPEN
 )
 _BRACKET: Final = linear(_NOTE + r"[ \t]{0,2}(?:】|」|\))?[ \t]{0,2}(?:「|『|【|《|（|\(|“)[ \t]?")
 _SPACE: Final = linear(_NOTE + r"(?:[ \t]{1,8}|[ \t]{0,4}\n[ \t]{0,4}|，[ \t]?|,[ \t]?|\|[ \t]?|】[ \t]{0,3})")
-_FAR: Final = linear(
-    rf"{_CJK}{{1,12}}?(?:是|为|:|：|改成了?|换成了?|设成了?|设为|重置成|重置为|更新为|叫|用)[ \t]{{0,3}}[:：]?[ \t]{{0,3}}{_OPEN}"
+_FAR_TEXT: Final = (
+    r"(?:是|为|:|：|改成了?|换成了?|设成了?|设为|重置成|重置为|更新为|叫|用|的)[ \t]{0,3}[:：]?[ \t]{0,3}" + _OPEN
 )
-_DESCRIBES: Final = re.compile("^(?:位|个|字|天|次|分|小时|元|年|月|日|级|项|种|条|步|到|至|~|以上|以内|算法|加密|编码|格式|哈希|版|端口)")
+_FAR: Final = (linear(_CJK + "{1,12}?" + _FAR_TEXT), linear(_CJK + "{1,12}" + _FAR_TEXT))
+_DESCRIBES: Final = re.compile("^(?:加密|算法|位|个|字|天|次|分|小时|元|年|月|日|级|项|种|条|步|到|至|~|以上|以内|算法|加密|编码|格式|哈希|版)")
 _ONLY_RANGE: Final = re.compile(r"^[\d\-~.]+$")
 _PAIR: Final = linear(
     r"(?:账号密码|帐号密码|账户密码|用户名密码|用户密码|账密|帐密|用户名/密码|账号/密码|登录信息|登陆信息|登录账号|登陆账号|登录用|登陆用|账号|用户名)(?:都|统一|还|就)?(?:是|为|用|:|：)?[ \t]{0,3}"
@@ -52,12 +50,18 @@ _PAIR: Final = linear(
 _KNOWN_USER: Final = linear(
     r"(?:^|[\s,，:：(（\"'>])(?:root|admin|administrator|sa|postgres|sysadmin|superuser|oracle|ubuntu)[ \t]{0,2}[/:|][ \t]{0,2}([^\s\"'`/|<>:\x80-\xff]{6,60})(?:[\s,;)\"'\x80-\xff]|$)", ignore_case=True
 )
+_USER_BY_SPACE: Final = linear(
+    r"(?:账号|帐号|用户|后台|登录|登陆|服务器|机器|跳板机|堡垒机|数据库|面板)[^\n]{0,40}?[ ,:](?:root|admin|administrator|ubuntu|postgres|oracle|sa)[ \t]{1,3}([A-Za-z0-9!@#$%^&*_+=.~?\-]{8,40})(?:[\s,;\x80-\xff]|$)",
+    ignore_case=True,
+)
 _CODE: Final = linear(
     r"(?:验证码|校验码|动态码|动态口令|动态密码|短信码|认证码|取件密码)(?:是|为|:|：|=)?[ \t]{0,3}(?:【|「|\[)?[ \t]?([0-9]{4,8})"
 )
 _BEFORE: Final = linear(
     r"([A-Za-z0-9!@#$%^&*_+=.~?\-]{6,60})[ \t]{0,2}(?:这个|这)?(?:是|就是|当|作为)(?:新|旧|登录|初始|默认|服务器|数据库|管理员|root|你的|我的|他的|的){0,3}(?:密码|口令|密钥|token|key|secret)", ignore_case=True
 )
+_LONGEST_NAME: Final = 120
+_BEYOND_ASCII: Final = 0x80
 _NEXT_CHARS: Final = 24
 _PASSWORD_NAME: Final = KeyName(Announces.PASSWORD, "password", is_loud=False, is_bare=True)
 _SECRET_NAME: Final = KeyName(Announces.SECRET, "secret", is_loud=False, is_bare=True)
@@ -66,15 +70,17 @@ _SECRET_NAME: Final = KeyName(Announces.SECRET, "secret", is_loud=False, is_bare
 def detect(sheet: Sheet) -> None:
     """Find passwords behind Chinese labels and connectors."""
     data = sheet.data
+    for match in _KNOWN_USER.finditer(data):
+        _add_if_strong(sheet, Value(*match.span(1), quoted=False), classes=3)
     if data.isascii():
         return
     for match in _LABELLED.finditer(data):
-        name = _name_of(match)
+        name = _name_of(data, match)
         if name.announces is not Announces.NOTHING:
             _look_behind(sheet, match, name)
     for match in _PAIR.finditer(data):
         _add_if_strong(sheet, read_value(data, match.end()))
-    for match in _KNOWN_USER.finditer(data):
+    for match in _USER_BY_SPACE.finditer(data):
         _add_if_strong(sheet, Value(*match.span(1), quoted=False), classes=3)
     for match in _CODE.finditer(data):
         sheet.add(*match.span(1), kind="one_time_code", rule="chinese.code", rank=24)
@@ -82,13 +88,14 @@ def detect(sheet: Sheet) -> None:
         _add_if_strong(sheet, Value(*match.span(1), quoted=False))
 
 
-def _name_of(match: Match) -> KeyName:
+def _name_of(data: bytes, match: Match) -> KeyName:
     if match.start(1) >= 0:
         return _PASSWORD_NAME
     if match.start(2) >= 0:
         return _SECRET_NAME
-    name = understand((match.group(3) or b"").decode("latin-1"))
-    if name.announces is Announces.MAYBE_SECRET and name.kind == "key":
+    name = understand((match.group(3) or b"")[-_LONGEST_NAME:].decode("latin-1"))
+    among_chinese = match.start() > 0 and data[match.start() - 1] >= _BEYOND_ASCII or data[match.end() : match.end() + 1] >= b"\x80"
+    if among_chinese and name.announces is Announces.MAYBE_SECRET and name.kind == "key":
         return KeyName(Announces.SECRET, "key", is_loud=True, is_bare=name.is_bare)
     return name
 
@@ -96,20 +103,25 @@ def _name_of(match: Match) -> KeyName:
 def _look_behind(sheet: Sheet, label: Match, name: KeyName) -> None:
     data, at = sheet.data, label.end()
     is_chinese = label.start(3) < 0
-    connector = (_CONNECTOR if is_chinese else _LATIN_CONNECTOR).match(data, at)
-    if connector and _try(sheet, connector.end(), name, firm=True):
-        return
-    opened = _BRACKET.match(data, at)
-    if opened and _try(sheet, opened.end(), name, firm=True):
-        return
+    for pattern in (_CONNECTOR if is_chinese else _LATIN_CONNECTOR, _BRACKET):
+        connector = pattern.match(data, at)
+        if connector is None:
+            continue
+        around = data[max(0, label.start() - 1) : connector.end()]
+        if (is_chinese or not around.isascii()) and _try(sheet, connector.end(), name, firm=True):
+            return
     if not is_chinese:
         return
     spaced = _SPACE.match(data, at)
     if spaced and _try(sheet, spaced.end(), name, firm=False):
         return
-    far = _FAR.match(data, at)
-    if far:
-        _try(sheet, far.end(), name, firm=False)
+    for pattern in _FAR:
+        far = pattern.match(data, at)
+        if far and _try(sheet, far.end(), name, firm=False):
+            return
+    glued = read_value(data, at)
+    if glued and not glued.quoted:
+        _add_if_strong(sheet, glued, classes=3)
 
 
 def _try(sheet: Sheet, at: int, name: KeyName, *, firm: bool) -> bool:
@@ -135,14 +147,14 @@ def _is_description(data: bytes, value: Value) -> bool:
     text = data[value.start : value.end].decode("latin-1")
     if _ONLY_RANGE.match(text) and (not text.isdigit() or _DESCRIBES.match(rest)):
         return True
-    return bool(_DESCRIBES.match(rest)) and len(text) < 8  # noqa: PLR2004
+    return bool(_DESCRIBES.match(rest)) and len(text) < 12  # noqa: PLR2004
 
 
 def _add_if_strong(sheet: Sheet, value: Value | None, *, classes: int = 2) -> None:
     if value is None:
         return
     text = sheet.data[value.start : value.end].decode("latin-1")
-    if is_stand_in(text) or is_measure(text) or not is_strong(text) or class_count(text) < classes:
+    if _is_description(sheet.data, value) or is_stand_in(text) or is_measure(text) or not is_strong(text) or class_count(text) < classes:
         return
     sheet.add(value.start, value.end, kind="password", rule="chinese.pair", rank=21)
 

@@ -3,6 +3,7 @@
 Long options with a telling name (`--password`) are left to the key-value rule.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +16,9 @@ KINDS: Final = frozenset({"command_password", "command_token"})
 _V: Final = r"(?:\"([^\"\r\n]+)\"|'([^'\r\n]+)'|([^\s\"'`|;<>]+))"
 _PAIR: Final = r"[\"']?[^\s:\"']+:(?:([^\s\"'`|<>]+)|([^\"'\r\n]+))[\"']?"
 _REST: Final = r"[^\n|;]*?"
+
+
+_PORTS: Final = re.compile(r"[\d.]*(?::\d+)+(?:/\w+)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,8 @@ _COMMANDS: Final = (
     _command("convertto-securestring", rf"ConvertTo-SecureString\s+(?:-String\s+)?{_V}"),
     _command("pscredential networkcredential", rf"(?:PSCredential|NetworkCredential)\s*\(\s*[^,\n]+,\s*\"([^\"\n]+)\""),
     _command("basicauth auth= login( authenticate", rf"\b(?:HTTP(?:Basic|Digest)Auth|basic_?auth|set_?basic_?auth|with_?basic_?auth|auth|login|authenticate|credentials|starttls_login)\s*[(=]\s*\(?\s*[\"'][^\"'\n]+[\"']\s*,\s*[\"']([^\"'\n]{{3,200}})[\"']"),
+    _command("-p", rf"\s(?:-u|-U|-l|--user(?:name)?|--login)[ =]\s*\S+\s+(?:-p|-P|--pass)[ =]\s*{_V}"),
+    _command("getconnection connect mysqli pdo", rf"\b(?:getConnection|(?:mysqli?|pg|psycopg2?|pymysql|oracledb|cx_Oracle)?[_.]?connect|mysqli|PDO|createConnection)\s*\((?:[^,()\n]+,\s*){{2}}[\"']([^\"'\n]{{3,}})[\"']"),
     _command("xfreerdp rdesktop", rf"\brdesktop\b{_REST}\s-p\s*{_V}"),
     _command("frpc gost -l", rf"\bgost\b[^\n]*?-[LF][ =]?\S*?://[^\s:@]+:([^\s@]+)@"),
 )
@@ -120,6 +126,6 @@ def _find(sheet: Sheet, command: Command) -> None:
 def _add(sheet: Sheet, start: int, end: int) -> None:
     text = sheet.data[start:end].decode("latin-1")
     text = text.rstrip(",;") if len(text) > 1 else text
-    if is_stand_in(text) or text.startswith("-") or is_reference(text, quoted=True):
+    if _PORTS.match(text) or is_stand_in(text) or text.startswith("-") or is_reference(text, quoted=True):
         return
     sheet.add(start, start + len(text), kind="command_password", rule="command", rank=35)

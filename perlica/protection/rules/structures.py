@@ -18,7 +18,7 @@ KINDS: Final = frozenset({"secret_data", "table_password", "pgpass"})
 
 _NAMED: Final = linear(
     r"(?:name|key|field|variable|var|env|option|id|label|param|property|header|k)(?:\\?[\"'])?\s*[=:>]{1,2}\s*(?:\\?[\"'])?"
-    r"([A-Za-z0-9_.$\-]{2,})(?:\\?[\"'])?\s*(?:[,;]|</[a-z]{1,10}>|<)?\s*(?:(?:type|encrypted|masked|protected|sensitive|isSecret|secret)(?:\\?[\"'])?\s*[=:]\s*(?:\\?[\"'])?\w{1,20}(?:\\?[\"'])?[,\s]+)?"
+    r"([A-Za-z0-9_.$\\\-]{2,})(?:\\?[\"'])?\s*(?:[,;]|</[a-z]{1,10}>|<)?\s*(?:(?:type|encrypted|masked|protected|sensitive|isSecret|secret)(?:\\?[\"'])?\s*[=:]\s*(?:\\?[\"'])?\w{1,20}(?:\\?[\"'])?[,\s]+)?"
     r"(?:\\?[\"']|-\s|<)?(?:value|val|default|defaultvalue|content|data|v|text)(?:\\?[\"'])?\s*[=:>]{1,2}\s*",
     ignore_case=True,
 )
@@ -42,6 +42,7 @@ _HEADER_WORD: Final = linear(
 )
 _CHINESE_HEADERS: Final = {"密码": "password", "口令": "password", "密钥": "secret_key", "令牌": "token", "初始密码": "password", "登录密码": "password"}
 _DELIMITERS: Final = (b"|", b"\t", b",", b";")
+_TITLE: Final = re.compile(r"[\w .()（）/#-]{0,30}$")
 _MOST_ROWS: Final = 500
 _COLUMN_GAP: Final = re.compile(rb"[ \t]{2,}|\t")
 _TABLE_SETTING: Final = Setting(quoted=False, alone=True, firm=True)
@@ -162,14 +163,14 @@ def _lines(data: bytes) -> list[tuple[int, bytes]]:
 
 
 def _read_table(sheet: Sheet, lines: list[tuple[int, bytes]], delimiter: bytes | None) -> None:
-    header = [line for _, line in [lines[0]]][0]
+    _, header = lines[0]
     titles = [_title(header[a:b]) for a, b in _cells(header, delimiter)]
     columns = {
         index: understand(title)
         for index, title in enumerate(titles)
         if understand(title).announces >= Announces.SECRET
     }
-    if not columns or len(titles) < 2:  # noqa: PLR2004
+    if not columns or len(titles) < 2 or not all(map(_TITLE.match, titles)):  # noqa: PLR2004
         return
     for start, line in lines[1:]:
         cells = list(_cells(line, delimiter))
@@ -206,4 +207,4 @@ def _stripped(line: bytes, start: int, end: int) -> tuple[int, int]:
 
 def _title(cell: bytes) -> str:
     title = cell.decode(errors="replace").strip(" \t\r\"'`*#\ufffd")
-    return _CHINESE_HEADERS.get(title, title if len(title) <= 40 and title.isascii() else "")  # noqa: PLR2004
+    return _CHINESE_HEADERS.get(title, title)

@@ -18,9 +18,9 @@ _USERINFO: Final = linear(r"://([^\s/@:?#\"'`<>]*):([^\s/\"'`<>]+)@[A-Za-z0-9\[_
 _USERINFO_SLASH: Final = linear(r"://([^\s/@:?#\"'`<>.]*):([^\s@\"'`<>]+)@[A-Za-z0-9.\-]+(?::\d+|/)")
 _LONE_USER: Final = linear(r"https?://([A-Za-z0-9_\-.~%]{16,})@[A-Za-z0-9]")
 _DRIVER: Final = linear(r"([A-Za-z0-9_.\-]+):([^\s/:@\"'`<>]+)@(?:tcp|tcp6|unix|udp)\(")
-_THIN: Final = linear(r"(?:thin:|sqlplus(?:\s+-\w+)*\s+|imp(?:dp)?\s+|exp(?:dp)?\s+|sqlldr\s+)\"?([A-Za-z0-9_$#.\-]{1,40})/(\"[^\"\n]{1,60}\"|[^\s@/\"']{1,60})(?:@|\s|$)")
+_THIN: Final = linear(r"(?:thin:|sqlplus(?:\s+-\w+)*\s+|imp(?:dp)?\s+|exp(?:dp)?\s+|sqlldr\s+)\"?([A-Za-z0-9_$#.\-]{1,40})/(\"[^\"\n]+\"|[^\s/\"']+)(?:@[A-Za-z0-9_.:/\-]*|\s|$)")
 _BARE_PAIR: Final = linear(
-    r"(?:^|[\s=\"'`(])([A-Za-z][A-Za-z0-9_.\-]*):([^\s:@/\"'`<>]{6,})@(?:(?:\d{1,3}\.){3}\d{1,3}|[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)+)"
+    r"(?:^|[\s=\"'`(])(?:[A-Za-z0-9_.\-]+[/\\])?([A-Za-z][A-Za-z0-9_.\-]*):([^\s:@/\"'`<>]{6,})@(?:(?:\d{1,3}\.){3}\d{1,3}|[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)+)"
 )
 _SIGNED: Final = linear(
     r"[?&;](?:sig|signature|x-amz-signature|x-amz-security-token|x-goog-signature|x-oss-signature|x-oss-security-token"
