@@ -101,7 +101,9 @@ def load_config(file: Path | None, changes: dict[str, Any]) -> Config:
         path = getattr(config, name)
         if not path.is_absolute() or re.search(r"[\s,:\\]", str(path)):
             raise Misconfigured(f"{name}: must be an absolute path without blanks, commas, colons")
-    return config
+    # The kernel names files and mounts by their real paths.
+    real = {"state_dir": config.state_dir.resolve(), "run_dir": config.run_dir.resolve()}
+    return config.model_copy(update=real)
 
 
 def _explain(problem: ErrorDetails) -> str:

@@ -155,7 +155,11 @@ class Database:
 
     def query(self, sql: str, bindings: Bindings = ()) -> list[Row]:
         """All rows of a statement. Raises: Refused, Retryable, Misconfigured (see `faults`)."""
-        return list(self.stream(sql, bindings))
+        self._check_thread()
+        with translated():
+            cursor = self._connection.execute(sql, bindings)
+            names = _column_names(cursor)
+            return [dict(zip(names, values, strict=True)) for values in cursor]
 
     def query_one(self, sql: str, bindings: Bindings = ()) -> Row | None:
         """The first row of a statement, None when it has none."""
@@ -167,10 +171,7 @@ class Database:
         self._check_thread()
         with translated():
             cursor = self._connection.execute(sql, bindings)
-            try:
-                names = [column[0] for column in cursor.get_description()]
-            except apsw.ExecutionCompleteError:
-                return
+            names = _column_names(cursor)
         try:
             while True:
                 with translated():
@@ -230,3 +231,11 @@ class Database:
     def _check_thread(self) -> None:
         if threading.get_ident() != self._thread:
             raise RuntimeError("a database connection belongs to the thread that opened it")
+
+
+def _column_names(cursor: apsw.Cursor) -> list[str]:
+    """The names of a statement's columns; none for one that gives no row."""
+    try:
+        return [column[0] for column in cursor.get_description()]
+    except apsw.ExecutionCompleteError:
+        return []

@@ -7,6 +7,7 @@ while nothing is being started, because a new child has no owner for an instant.
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import threading
@@ -66,6 +67,20 @@ class Children:
         finally:
             with self._lock:
                 self._owned.discard(pid)
+
+    def reap_within(self, pid: int, within_s: float) -> int | None:
+        """As `reap`, but a child that takes longer is killed; then None."""
+        watch = os.pidfd_open(pid)
+        try:
+            poller = select.poll()
+            poller.register(watch, select.POLLIN)
+            has_ended = bool(poller.poll(within_s * 1000))
+        finally:
+            os.close(watch)
+        if not has_ended:
+            kill_quietly(pid)
+        status = self.reap(pid)
+        return status if has_ended else None
 
     def sweep(self) -> None:
         """Reaps children that nobody owns."""

@@ -77,6 +77,7 @@ def confine(
     hybrid = cgroup_mode() == "hybrid"
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with explained("make a mount namespace"):
+        _native.forbid_core_dumps()
         _native.unshare(_native.CLONE_NEWNS)
         _native.make_all_private()
         _native.become_subreaper()

@@ -12,12 +12,13 @@ import itertools
 import json
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sandboxd.faults import Retryable
+from sandboxd.faults import OutcomeUnknown, Retryable
 from sandboxd.kernel.children import CHILDREN, kill_quietly
 from sandboxd.kernel.steps import wait_until
 from sandboxd.runtime.profile import INIT_PATH
@@ -25,6 +26,7 @@ from sandboxd.runtime.profile import INIT_PATH
 _START_WITHIN_S = 20.0
 _REMOVE_WITHIN_S = 20.0
 _LIFTED_FROM = 16
+_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +87,14 @@ class OciRuntime:
 
         wait_until(has_begun, within_s=_START_WITHIN_S, every_s=0.0005)
 
-    def _run_with(self, stdio: Stdio, arguments: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
-        """Runs the runtime with stderr into a memory file, which it may keep."""
+    def _run_with(
+        self, stdio: Stdio, arguments: tuple[str, ...]
+    ) -> tuple[int | None, tuple[str, ...]]:
+        """Runs the runtime with stderr into a memory file. Returns its status, None if it hung."""
         words = os.memfd_create("words", os.MFD_CLOEXEC)
         try:
             with_words = Stdio(stdin=stdio.stdin, stdout=stdio.stdout, stderr=words)
-            status = CHILDREN.reap(self._spawn(with_words, arguments, ()))
+            status = CHILDREN.reap_within(self._spawn(with_words, arguments, ()), _START_WITHIN_S)
             text = os.pread(words, 4096, 0).decode("utf-8", "replace")
             return status, tuple(text.strip().splitlines()[-3:])
         finally:
@@ -103,7 +107,14 @@ class OciRuntime:
         sources = (stdio.stdin, stdio.stdout, stdio.stderr, *inherited)
         with _lifted(sources) as lifted:
             actions = [(os.POSIX_SPAWN_DUP2, source, n) for n, source in enumerate(lifted)]
-            pid = os.posix_spawn(path, argv, os.environ, file_actions=actions)
+            pid = os.posix_spawn(
+                path,
+                argv,
+                os.environ,
+                file_actions=actions,
+                setsigmask=(),  # The daemon blocks some signals and Python ignores others;
+                setsigdef=_IGNORED_BY_PYTHON,  # a sandbox must inherit neither.
+            )
         CHILDREN.own(pid)
         return pid
 
@@ -111,7 +122,7 @@ class OciRuntime:
         """Starts a command. Returns its process id, owned by the caller, who must reap it.
 
         Its arguments and environment travel in a memory file, never on disk.
-        Raises: FailedToStart.
+        Raises: FailedToStart, OutcomeUnknown (the runtime hung; something may have started).
         """
         # A file of its own, since runc makes a temporary one beside it.
         pid_file = self._bundle(container) / f"command-{next(self._numbers)}"
@@ -119,7 +130,10 @@ class OciRuntime:
             arguments = ("exec", "--detach", "--process", "/proc/self/fd/3", "--pid-file")
             spawned = self._spawn(stdio, (*arguments, str(pid_file), container), (given,))
             try:
-                if CHILDREN.reap(spawned) != 0:
+                status = CHILDREN.reap_within(spawned, _START_WITHIN_S)
+                if status is None:
+                    raise OutcomeUnknown(f"{self.program} did not start the command in time")
+                if status != 0:
                     raise FailedToStart
                 command = int(pid_file.read_text(encoding="ascii"))
             finally:

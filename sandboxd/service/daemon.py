@@ -88,6 +88,9 @@ def _serve(node: Node, journal: Journal, outputs: Outputs) -> None:
 
 
 def _wind_down(node: Node, registry: Registry, service: Service) -> None:
+    deadline = threading.Timer(node.config.bounds.stop_within_s, _give_up)
+    deadline.daemon = True
+    deadline.start()
     service.stopping.set()
     service.cancel_all()
     within_s = node.config.bounds.stop_within_s / 2
@@ -101,6 +104,12 @@ def _wind_down(node: Node, registry: Registry, service: Service) -> None:
                 _log.error("a sandbox was not stopped: %s", fault.message)
     node.images.close()
     node.cgroups.remove_parent()
+
+
+def _give_up() -> None:
+    """The next daemon ends what is left; a daemon that cannot end would keep it from starting."""
+    _log.error("not everything could be stopped in time")
+    os._exit(1)
 
 
 @contextlib.contextmanager

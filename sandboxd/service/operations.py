@@ -68,6 +68,10 @@ class Operations:
         """The highest epoch seen."""
         return self._epoch.highest
 
+    def admit(self, epoch: int) -> None:
+        """Refuses what belongs to an older epoch. Raises: Refused."""
+        self._epoch.admit(epoch)
+
     def count_unacknowledged(self) -> int:
         """Answers that no caller has confirmed."""
         return self._journal.count_unacknowledged()
@@ -85,7 +89,7 @@ class Operations:
         `check` runs before anything is recorded and returns the instance it concerns; its faults
         leave the id unused. Faults of `effect` are recorded as the answer.
         """
-        self._epoch.admit(request.epoch)
+        self.admit(request.epoch)
         digest = self._hash(request)
         recorded = self._journal.find(request.operation)
         if recorded is None:

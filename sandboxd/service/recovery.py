@@ -10,10 +10,11 @@ from sandboxd.faults import Fault, OutcomeUnknown
 from sandboxd.kernel.loops import loops_backed_by
 from sandboxd.kernel.steps import wait_until
 from sandboxd.ledger.journal import Entry, Journal
+from sandboxd.service.absence import prove_absence
 from sandboxd.service.node import Node
 from sandboxd.service.registry import Registry
 from sandboxd.service.sandbox import Sandbox
-from sandboxd.wire import DeletionProof, ErrorAnswer
+from sandboxd.wire import DeletionProof, ErrorAnswer, SandboxState
 
 _log = logging.getLogger(__name__)
 _LOOPS_GONE_WITHIN_S = 10.0
@@ -60,19 +61,41 @@ def _wait_for_loops(node: Node) -> None:
 
 
 def _settle(entry: Entry, node: Node, registry: Registry, journal: Journal) -> None:
-    """A deletion is carried through; everything else stays undone or half done, and says so."""
-    sandbox = next((s for s in registry.all() if s.instance == entry.instance), None)
-    if entry.kind == "delete" and sandbox is not None and sandbox.record.phase == "deleting":
-        outcome = _finish_deletion(registry, sandbox, entry.operation)
-        journal.finish(
-            entry.operation,
-            at_ms=node.clock_ms(),
-            succeeded=not isinstance(outcome, ErrorAnswer),
-            outcome=outcome.model_dump_json(),
-        )
+    """What the state of the node shows to be done is recorded as done; the rest was interrupted.
+
+    A command cannot be settled: how far it came is known to nobody.
+    """
+    outcome = _settled_outcome(entry, node, registry)
+    if outcome is None:
+        _log.warning("the operation %s was interrupted", entry.operation)
+        journal.interrupt(entry.operation, at_ms=node.clock_ms())
         return
-    _log.warning("the operation %s was interrupted", entry.operation)
-    journal.interrupt(entry.operation, at_ms=node.clock_ms())
+    journal.finish(
+        entry.operation,
+        at_ms=node.clock_ms(),
+        succeeded=not isinstance(outcome, ErrorAnswer),
+        outcome=outcome.model_dump_json(),
+    )
+
+
+def _settled_outcome(
+    entry: Entry, node: Node, registry: Registry
+) -> SandboxState | DeletionProof | ErrorAnswer | None:
+    sandboxes = registry.all()
+    match entry.kind:
+        case "create":
+            made = [s for s in sandboxes if s.record.operation == entry.operation]
+            return made[0].state() if made else None
+        case "stop":
+            stopped = [s for s in sandboxes if s.instance == entry.instance]
+            return stopped[0].state() if stopped else None
+        case "delete":
+            left = [s for s in sandboxes if s.instance == entry.instance]
+            if not left:
+                return prove_absence(node, entry.sandbox, entry.instance, entry.operation)
+            if left[0].record.phase == "deleting":
+                return _finish_deletion(registry, left[0], entry.operation)
+    return None
 
 
 def _finish_deletion(

@@ -90,6 +90,7 @@ class Registry:
                 created_at_ms=self._node.clock_ms(),
                 limits=request.limits,
                 slot=self._free_slot(),
+                operation=request.operation,
                 phase="creating",
             )
             sandbox = Sandbox(record, self._node)

@@ -19,6 +19,7 @@ from sandboxd.kernel.loops import loops_backed_by
 from sandboxd.kernel.steps import wait_until
 from sandboxd.runtime.container import Stdio
 from sandboxd.runtime.profile import Container, container_configuration
+from sandboxd.service.absence import prove_absence
 from sandboxd.service.node import Node
 from sandboxd.storage.disk import create_disk, lock_disk, mounted_disk
 from sandboxd.storage.overlay import IdRange, Layers, is_mounted, mount_overlay, unmount
@@ -156,15 +157,23 @@ class Sandbox:
 
     def _start_command(self, process: dict[str, Any], stdio: Stdio) -> int:
         with self._spawning:
-            return self._node.runtime.execute(self.instance, process, stdio)
+            try:
+                return self._node.runtime.execute(self.instance, process, stdio)
+            except OutcomeUnknown:
+                self._end_all_but(self._running_pids())
+                raise
 
     def _end_command(self, command: Command) -> None:
         """Ends a command and what it left behind, but not the other commands' processes."""
         with self._spawning:
-            others = [c.pid for c in list(self._commands.values()) if c is not command]
-            self._node.cgroups.end_commands(
-                self.instance, init=self._init or 0, keep=[pid for pid in others if pid]
-            )
+            self._end_all_but(self._running_pids() - {command.pid})
+
+    def _running_pids(self) -> set[int | None]:
+        return {command.pid for command in list(self._commands.values())}
+
+    def _end_all_but(self, pids: set[int | None]) -> None:
+        kept = [pid for pid in pids if pid is not None]
+        self._node.cgroups.end_commands(self.instance, init=self._init or 0, keep=kept)
 
     def cancel(self, operation: str) -> Command | None:
         """Tells a command to end. Returns it, or None when it does not run here."""
@@ -286,25 +295,10 @@ class Sandbox:
             with contextlib.suppress(FileNotFoundError):
                 self._root.rmdir()
             disk = self._node.records.disk(self.instance)
-            wait_until(lambda: not loops_backed_by(disk), within_s=_LOOPS_GONE_WITHIN_S)
-            proof_loop = not loops_backed_by(disk)
+            if not wait_until(lambda: not loops_backed_by(disk), within_s=_LOOPS_GONE_WITHIN_S):
+                raise self._break("a loop device keeps the disk")
             self._node.records.remove(self.instance)
-            return self._proof(operation, loop_absent=proof_loop)
-
-    def _proof(self, operation: str, *, loop_absent: bool) -> DeletionProof:
-        node = self._node
-        proof = DeletionProof(
-            operation=OperationId(operation),
-            name=self.record.name,
-            instance=self.instance,
-            runtime_absent=self.instance not in node.runtime.containers(),
-            processes_absent=self.instance not in node.cgroups.groups(),
-            mounts_absent=not is_mounted(self._root),
-            loop_device_absent=loop_absent,
-            files_absent=not node.records.exists(self.instance),
-            checked_at_ms=node.clock_ms(),
-        )
-        left = [name for name, gone in proof.model_dump().items() if gone is False]
-        if left:
-            raise self._break(f"after the deletion these are false: {', '.join(left)}")
-        return proof
+            try:
+                return prove_absence(self._node, self.record.name, self.instance, operation)
+            except OutcomeUnknown as error:
+                raise self._break(error.message) from error

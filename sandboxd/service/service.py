@@ -57,7 +57,7 @@ class Service:
         self._node = node
         self._registry = registry
         self._operations = operations
-        self._slots = threading.BoundedSemaphore(node.config.bounds.running_operations)
+        self._counting = threading.Lock()
         self._running = 0
         self._started_at_ms = node.clock_ms()
         self.stopping = threading.Event()
@@ -193,6 +193,7 @@ class Service:
         self._check_file_size(request.limit_bytes)
         argv = files.read_arguments(request.path, request.offset, request.limit_bytes)
         with self._slot():
+            self._operations.admit(request.epoch)
             sandbox = self._registry.find(name, request.instance)
             answer = self._run_files(sandbox, argv, limit_bytes=request.limit_bytes)
         return files.content_of(answer, request.offset)
@@ -202,6 +203,7 @@ class Service:
         argv = files.list_arguments(request.path, request.limit_entries)
         limit_bytes = (request.limit_entries + 1) * files.ENTRY_BYTES
         with self._slot():
+            self._operations.admit(request.epoch)
             sandbox = self._registry.find(name, request.instance)
             answer = self._run_files(sandbox, argv, limit_bytes=limit_bytes)
         return files.listing_of(answer, request.limit_entries)
@@ -262,17 +264,18 @@ class Service:
         """One of the places for work; what only looks or cancels needs none."""
         if self.stopping.is_set():
             raise Retryable("the daemon is stopping")
-        if not self._slots.acquire(blocking=False):
-            raise Busy(
-                f"{self._node.config.bounds.running_operations} operations are running",
-                remedy="send the same request again later",
-            )
-        self._running += 1
+        bound = self._node.config.bounds.running_operations
+        with self._counting:
+            if self._running >= bound:
+                raise Busy(
+                    f"{bound} operations are running", remedy="send the same request again later"
+                )
+            self._running += 1
         try:
             yield
         finally:
-            self._running -= 1
-            self._slots.release()
+            with self._counting:
+                self._running -= 1
 
     def cancel_all(self) -> None:
         """Tells every running command to end."""

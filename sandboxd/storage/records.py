@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sandboxd.faults import Misconfigured
 from sandboxd.storage.disk import fsync_directory
-from sandboxd.wire import Digest, Instance, Limits, Name
+from sandboxd.wire import Digest, Instance, Limits, Name, Operation
 
 RECORD = "record.json"
 DISK = "disk.xfs"
@@ -22,7 +22,7 @@ LOCK = "lock"
 
 
 class Record(BaseModel):
-    """The durable facts of one sandbox. `slot` chooses its range of host ids."""
+    """The durable facts of one sandbox: `slot` chooses its host ids, `operation` made it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,6 +32,7 @@ class Record(BaseModel):
     created_at_ms: int
     limits: Limits
     slot: int
+    operation: Operation
     phase: Literal["creating", "present", "deleting"]
 
 

@@ -64,6 +64,7 @@ def test_every_command_explains_itself(name: str) -> None:
 
     assert helped.exit_code == 0
     assert len(helped.output.splitlines()) > 5
+    assert "\\b" not in helped.output
     command = import_module(_COMMANDS[name][0]).command
     assert isinstance(command, click.Command)
     assert command.name == name

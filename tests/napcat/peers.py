@@ -28,7 +28,9 @@ def read_head(sock: socket.socket) -> bytes:
 def accept_upgrade(sock: socket.socket, head: bytes) -> None:
     """Answer the handshake as a server must."""
     lines = head.decode().split("\r\n")
-    key = next(line.split(": ")[1] for line in lines if line.lower().startswith("sec-websocket-key"))
+    key = next(
+        line.split(": ")[1] for line in lines if line.lower().startswith("sec-websocket-key")
+    )
     accept = base64.b64encode(hashlib.sha1((key + MAGIC).encode()).digest()).decode()
     sock.sendall(
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"

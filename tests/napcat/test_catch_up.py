@@ -7,7 +7,15 @@ import pytest
 from perlica.clients.napcat import CatchUpSettings, Gap, InboundQueue
 from perlica.demo.napcat import Message, NapCatStandIn
 from perlica.demo.napcat.faults import CloseAtOnce, CutFrame, Drop, FailWith, StallHandshake
-from tests.napcat.rig import BOT, MING, OTHER_GROUP, LinkRig, MemoryPosition, eventually, settings_for
+from tests.napcat.rig import (
+    BOT,
+    MING,
+    OTHER_GROUP,
+    LinkRig,
+    MemoryPosition,
+    eventually,
+    settings_for,
+)
 
 HISTORY = "get_group_msg_history"
 

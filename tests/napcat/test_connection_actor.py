@@ -6,33 +6,50 @@ from pathlib import Path
 
 import pytest
 
-from actors.messages import Drain, Look, Send, SendAnswered
+from actors.base import Alarm
+from actors.messages import ConnectionChanged, Drain, Look, Seen, Send, SendAnswered
+from actors.napcat import NapCatConnection, Peers
+from perlica.clients.napcat import InboundQueue
 from perlica.demo.napcat import NapCatStandIn
 from perlica.demo.napcat.faults import NeverAnswer
 from perlica.domain.ids import OutboxId
-from tests.napcat.rig import MING, Service, eventually
+from tests.napcat.rig import (
+    MING,
+    Catcher,
+    MemoryPosition,
+    Service,
+    eventually,
+    settings_for,
+)
 
 
-def test_a_send_of_an_unlisted_action_is_answered_as_not_written(
-    service: Service, napcat: NapCatStandIn
-) -> None:
-    eventually(lambda: service.states)
-    answered: list[SendAnswered] = []
-    service.overhear(answered)
+def test_unlisted_actions_are_answered_as_not_written(napcat: NapCatStandIn) -> None:
+    told: list[object] = []
+    catcher = Catcher.start(told)
+    connection = NapCatConnection.start(
+        settings=settings_for(napcat),
+        queue=InboundQueue(),
+        position=MemoryPosition(),
+        peers=Peers(protection=catcher, outbox=catcher),
+        alarm=Alarm(),
+    )
+    eventually(lambda: ConnectionChanged(ready=True, reason="ready") in told)
 
     frame = {"action": "set_group_kick", "params": {}, "echo": "x"}
-    service.tell_connection(Send(outbox=OutboxId(1), attempt=1, frame=frame, within_s=1))
-    service.tell_connection(Look(key="k", action="get_cookies", params={}, within_s=1))
+    connection.tell(Send(outbox=OutboxId(1), attempt=1, frame=frame, within_s=1))
+    connection.tell(Look(key="k", action="get_cookies", params={}, within_s=1))
 
-    eventually(lambda: len([a for a in answered if not isinstance(a, Tick)]) == 2)
+    answered = eventually(lambda: [m for m in told if isinstance(m, SendAnswered)])
+    seen = eventually(lambda: [m for m in told if isinstance(m, Seen)])
+    connection.stop(timeout=5)
+    catcher.stop(timeout=5)
     assert (answered[0].wrote, answered[0].fault) == (False, "action_not_allowed")
+    assert seen == [Seen(key="k", response=None)]
     assert not any(call.action in {"set_group_kick", "get_cookies"} for call in napcat.calls)
 
 
 @pytest.mark.parametrize("state", ["ready", "waiting for an answer", "frozen"])
-def test_a_stop_ends_within_two_seconds(
-    napcat: NapCatStandIn, tmp_path: Path, state: str
-) -> None:
+def test_a_stop_ends_within_two_seconds(napcat: NapCatStandIn, tmp_path: Path, state: str) -> None:
     with Service(napcat, tmp_path / "db" / "p.sqlite3") as service:
         eventually(lambda: (True, "ready") in service.states)
         if state == "waiting for an answer":

@@ -99,9 +99,7 @@ def test_garbage_costs_itself_alone(rig: LinkRig, napcat: NapCatStandIn, garbage
     assert napcat.connection_count == 1
 
 
-def test_colliding_ids_and_duplicates_all_reach_intake(
-    rig: LinkRig, napcat: NapCatStandIn
-) -> None:
+def test_colliding_ids_and_duplicates_all_reach_intake(rig: LinkRig, napcat: NapCatStandIn) -> None:
     first = napcat.say(MING, "甲")
     napcat.say(MING, "乙", message_id=first.message_id)
     napcat.redeliver(first)
@@ -346,9 +344,7 @@ def test_a_call_without_a_connection_says_that_nothing_was_written(napcat: NapCa
 
 
 @pytest.mark.parametrize("action", ["get_cookies", "bot_exit", "set_group_kick", "download_file"])
-def test_actions_off_the_list_never_leave(
-    rig: LinkRig, napcat: NapCatStandIn, action: str
-) -> None:
+def test_actions_off_the_list_never_leave(rig: LinkRig, napcat: NapCatStandIn, action: str) -> None:
     with pytest.raises(Refused):
         rig.link.start_call(
             {"action": action, "params": {}, "echo": "x"}, within_s=1, on_answer=print

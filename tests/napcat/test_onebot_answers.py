@@ -19,7 +19,7 @@ from perlica.domain.ids import GroupId, MessageId, UserId
 from perlica.protection import Channel, not_scanned, protect
 from tests.napcat.rig import BOT, MING, OUR_GROUP
 
-EVENT_RET = "EventRet:\n{{\n    \"result\": {result},\n    \"errMsg\": \"发送失败\"\n}}\n"
+EVENT_RET = 'EventRet:\n{{\n    "result": {result},\n    "errMsg": "发送失败"\n}}\n'
 
 
 def refused(result: int) -> str:
@@ -90,9 +90,7 @@ def test_a_send_is_segments_with_ids_as_strings_and_a_deadline() -> None:
 @pytest.mark.parametrize("text", [not_scanned(), protect(" \n", Channel.OUTBOX)])
 def test_an_unscanned_or_empty_text_is_never_built(text: Any) -> None:
     with pytest.raises(Refused):
-        build_send(
-            GroupId(OUR_GROUP), text, reply_to=None, at_user=None, echo="e", timeout_ms=1
-        )
+        build_send(GroupId(OUR_GROUP), text, reply_to=None, at_user=None, echo="e", timeout_ms=1)
 
 
 def test_only_listed_actions_can_be_built() -> None:

@@ -169,9 +169,7 @@ def test_an_unreadable_history_is_looked_at_again_later(
         assert service.alerts.count(("delivery_unknown", {"outbox": row})) == 1
 
 
-def test_the_same_text_twice_is_two_messages(
-    napcat: NapCatStandIn, tmp_path: Path
-) -> None:
+def test_the_same_text_twice_is_two_messages(napcat: NapCatStandIn, tmp_path: Path) -> None:
     with Service(napcat, tmp_path / "db" / "p.sqlite3", hears_itself=False) as service:
         (first,) = service.enqueue("好的")
         service.wait_row(first, "sent")
@@ -216,9 +214,7 @@ def test_nothing_else_is_sent_while_a_send_is_unknown(
         assert service.sent_texts() == ["第一", "第二"]
 
 
-def test_what_was_being_sent_at_a_crash_is_looked_up(
-    napcat: NapCatStandIn, tmp_path: Path
-) -> None:
+def test_what_was_being_sent_at_a_crash_is_looked_up(napcat: NapCatStandIn, tmp_path: Path) -> None:
     with Service(napcat, tmp_path / "db" / "p.sqlite3") as service:
         napcat.faults.next_calls(NeverAnswer(delivered=True))
         (row,) = service.enqueue("崩溃前发出的")

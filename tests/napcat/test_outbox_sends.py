@@ -33,9 +33,7 @@ def test_codes_in_a_text_stay_text(service: Service, napcat: NapCatStandIn) -> N
 
 def test_a_reply_quotes_and_mentions_by_id(service: Service, napcat: NapCatStandIn) -> None:
     asked = napcat.say(MING, "在吗", mention=True)
-    (row,) = service.enqueue(
-        "在", reply_to=MessageId(asked.message_id), at_user=UserId(MING)
-    )
+    (row,) = service.enqueue("在", reply_to=MessageId(asked.message_id), at_user=UserId(MING))
 
     service.wait_row(row, "sent")
 

@@ -8,7 +8,10 @@ import pytest
 from perlica.clients.sandboxd import SandboxdClient, SandboxdSettings
 from perlica.demo.model import Reply, ScriptedModel
 from perlica.demo.napcat import NapCatStandIn
+from perlica.domain.cancel import CancelToken
+from perlica.domain.errors import PerlicaError
 from perlica.domain.ids import new_operation_id
+from perlica.domain.sandbox import ReadFile
 from tests.behaviour.asking import ask_for_delete, create, run
 from tests.behaviour.live import MEMBER, OWNER, config_text, is_final, wait_until
 from tests.recovery.process import ServiceProcess, service_process
@@ -39,6 +42,24 @@ def _start_again(service: ServiceProcess, napcat: NapCatStandIn) -> None:
     met = napcat.connection_count
     service.start()
     wait_until(lambda: napcat.connection_count > met, what="no second connection")
+
+
+def _holds(daemon: Daemon, path: str) -> bool:
+    """Whether the one sandbox of the node holds a file."""
+    backend = SandboxdClient(SandboxdSettings(socket_path=daemon.socket, epoch=1))
+    boxes = [box for box in backend.reconcile() if box.state == "ready"]
+    try:
+        for box in boxes:
+            backend.execute(
+                new_operation_id(),
+                name=box.name,
+                instance=box.instance,
+                action=ReadFile(path=path),
+                cancel=CancelToken(),
+            )
+    except PerlicaError:
+        return False
+    return bool(boxes)
 
 
 @pytest.mark.evidence(14)
@@ -88,7 +109,7 @@ def test_a_command_that_the_daemon_lost_is_said_to_be_lost_and_not_repeated(
     model.add(Reply(calls=(create(), run("/bin/sh", "-c", script))))
     model.add(Reply(calls=(run("cat", "/root/count"),)), *[Reply(text="好")] * 3)
     asked = napcat.say(MEMBER, "跑", mention=True)
-    wait_until(lambda: service.count(STARTED) == 1)
+    wait_until(lambda: _holds(daemon, "/root/count"))
 
     daemon.kill()
     daemon.start()

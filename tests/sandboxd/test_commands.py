@@ -189,6 +189,15 @@ def test_a_background_process_lives_on_until_the_sandbox_stops(box: Box) -> None
     assert (before, box.says("ps | grep -c '[s]leep 1234' || true")) == ("1", "0")
 
 
+def test_a_command_starts_with_no_signal_blocked_or_ignored(box: Box) -> None:
+    box.run("/bin/true")
+
+    signals = box.says("grep -E '^Sig(Blk|Ign)' /proc/self/status /proc/1/status")
+
+    assert [line.split()[-1] for line in signals.splitlines()[:2]] == ["0" * 16] * 2
+    assert box.shell("kill -TERM $$").signal == 15
+
+
 def test_zombies_are_reaped(box: Box) -> None:
     box.says("for i in $(seq 50); do (sh -c 'sleep 0 & exec true' &); done; sleep 0.5")
 

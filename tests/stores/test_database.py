@@ -211,3 +211,22 @@ def test_a_plain_sqlite_program_can_read_the_ordinary_tables(path: Path, db: Dat
 
     assert found == [("读得到",)]
     assert ("group_messages",) in names
+
+
+def test_a_full_disk_is_told_and_takes_the_transaction_back(db: Database) -> None:
+    stored(db, "before")
+    pages = int(db.query("PRAGMA page_count")[0]["page_count"])
+    db.query(f"PRAGMA max_page_count = {pages + 2}")
+
+    def fill() -> None:
+        with db.transaction():
+            db.change("INSERT INTO service_state VALUES ('first', 'x')")
+            db.change("INSERT INTO service_state VALUES ('large', :text)", {"text": "x" * 100_000})
+
+    with pytest.raises(Retryable, match="database_full"):
+        fill()
+
+    assert not db.in_transaction
+    assert keys(db) == []
+    db.query("PRAGMA max_page_count = 1000000")
+    stored(db, "after")

@@ -1,5 +1,7 @@
 """The history search finds text literally, and never what is hidden or gone."""
 
+from pathlib import Path
+
 import pytest
 import time_machine
 from hypothesis import HealthCheck, given, settings
@@ -205,6 +207,11 @@ def test_a_search_ends_after_a_bounded_number_of_hits(
     monkeypatch.setattr(messages, "MAX_EXAMINED_HITS", 10)
 
     assert find(db, "甲乙丙") == []
+
+
+def test_a_read_only_connection_searches_too(path: Path, talk: Database) -> None:
+    with Database.open(path, read_only=True) as reader:
+        assert find(reader, "沙箱") == [TALK[0]]
 
 
 @settings(

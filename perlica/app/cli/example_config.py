@@ -7,7 +7,7 @@ from perlica.app.config.example import write_example
 
 @click.command("example-config", short_help="Print a configuration to begin with.")
 def command() -> None:
-    r"""Print a configuration to begin with.
+    """Print a configuration to begin with.
 
     What must be set stands there with an invented value; everything else is commented out and shows
     its default.
@@ -15,5 +15,5 @@ def command() -> None:
     \b
     Example:
       perlica example-config > /etc/perlica/perlica.toml
-    """
+    """  # noqa: D301 - click wants the character itself
     click.echo(write_example(), nl=False)

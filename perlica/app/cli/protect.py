@@ -17,7 +17,7 @@ _PLACEHOLDER = re.compile(r"⟦凭据:(\w+):\d+⟧")
 @click.command("protect", short_help="Show what would be redacted from a text.")
 @click.option("--quiet", is_flag=True, help="Only the redacted text, without the findings.")
 def command(*, quiet: bool) -> None:
-    r"""Read a text from standard input and print it as Perlica would store or send it.
+    """Read a text from standard input and print it as Perlica would store or send it.
 
     What was redacted goes to standard error: line of the output, kind, and the rules that saw it. A
     secret itself is never printed. Nothing found does not mean that there is nothing.
@@ -27,7 +27,7 @@ def command(*, quiet: bool) -> None:
       perlica protect < notes.txt
 
     Exit codes: 0 scanned, 2 could not be scanned (then nothing is printed).
-    """
+    """  # noqa: D301 - click wants the character itself
     text = sys.stdin.buffer.read().decode("utf-8", "replace")
     protected = protect(text, Channel.OUTBOX)
     if not protected.is_usable:

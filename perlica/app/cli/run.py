@@ -17,7 +17,7 @@ EXIT_CONFIG = 78
 @click.command("run", short_help="Run the service until it is told to stop.")
 @config_option
 def command(config_path: Path) -> None:
-    r"""Run the service until SIGTERM or SIGINT.
+    """Run the service until SIGTERM or SIGINT.
 
     \b
     Exit codes:
@@ -28,7 +28,7 @@ def command(config_path: Path) -> None:
           (systemd: RestartPreventExitStatus=78)
 
     The log goes to stderr as one JSON object on each line.
-    """
+    """  # noqa: D301 - click wants the character itself
     try:
         config = load_config(config_path)
     except ConfigInvalid as invalid:
