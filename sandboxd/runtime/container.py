@@ -26,7 +26,7 @@ from sandboxd.runtime.profile import INIT_PATH
 _START_WITHIN_S = 20.0
 _REMOVE_WITHIN_S = 20.0
 _LIFTED_FROM = 16
-_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+_SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +112,8 @@ class OciRuntime:
                 argv,
                 os.environ,
                 file_actions=actions,
-                setsigmask=(),  # The daemon blocks some signals and Python ignores others;
-                setsigdef=_IGNORED_BY_PYTHON,  # a sandbox must inherit neither.
+                setsigmask=(),  # The daemon blocks some signals, and it or its parent ignores some;
+                setsigdef=_SIGNALS,  # a sandbox must inherit neither.
             )
         CHILDREN.own(pid)
         return pid
