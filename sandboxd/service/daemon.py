@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from sandboxd import _native
 from sandboxd.config import Config
 from sandboxd.faults import Fault, Misconfigured
 from sandboxd.kernel.cgroups import cgroup_mode
@@ -41,6 +42,7 @@ def run_daemon(config: Config) -> None:
     """Serves until SIGTERM or SIGINT. Raises: Fault when it cannot start."""
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     os.umask(0o077)
+    _native.return_large_blocks()
     with _locked_state(config.state_dir):
         mode = cgroup_mode()
         config.run_dir.mkdir(parents=True, exist_ok=True)

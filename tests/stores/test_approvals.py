@@ -11,7 +11,7 @@ import time_machine
 from perlica.domain.approval import TicketState, Verdict, digest_code
 from perlica.domain.clock import now_ms
 from perlica.domain.errors import Refused, StaleState
-from perlica.domain.ids import PlanHash, TicketId, UserId
+from perlica.domain.ids import CallId, PlanHash, TicketId, UserId
 from perlica.protection import not_scanned
 from perlica.stores.approvals import MAX_ATTEMPTS, ApprovalStore, Ticket
 from perlica.stores.database import Database
@@ -329,3 +329,50 @@ def test_the_tickets_of_a_task_become_worthless_together(db: Database) -> None:
     assert [ticket.id for ticket in voided] == [of_task.id]
     assert say(db, of_task.id)[0] is Verdict.already_decided
     assert say(db, of_command.id)[0] is Verdict.approved
+
+
+def test_a_ticket_may_live_shorter_than_ten_minutes_but_never_longer(db: Database) -> None:
+    short = draw(db, replace(new_ticket(), lifetime_ms=60_000))
+    long = draw(db, replace(new_ticket(), lifetime_ms=60 * 60_000))
+
+    assert short.expires_at_ms - short.created_at_ms == 60_000
+    assert long.expires_at_ms - long.created_at_ms == TEN_MINUTES_S * 1000
+
+
+def test_the_ticket_that_a_call_waits_for_is_the_newest_of_the_call(db: Database) -> None:
+    task = begin_task(db).id
+    approvals = ApprovalStore(db)
+    first = draw(db, new_ticket(task=task, call="c_1"))
+    say(db, first.id, approves=False)
+    second = draw(db, new_ticket(task=task, call="c_1"))
+
+    newest = approvals.find_for_call(CallId("c_1"))
+
+    assert newest is not None
+    assert newest.id == second.id
+    assert approvals.find_for_call(CallId("c_2")) is None
+    assert [ticket.id for ticket in approvals.list_pending_for_task(task)] == [second.id]
+
+
+def test_whether_any_ticket_is_due_is_known_without_writing(db: Database) -> None:
+    approvals = ApprovalStore(db)
+    with time_machine.travel(1_000.0, tick=False) as clock:
+        draw(db)
+        early = approvals.has_due(now_ms())
+        clock.shift(TEN_MINUTES_S)
+        late = approvals.has_due(now_ms())
+        with db.transaction():
+            approvals.expire_due(now_ms())
+
+        assert (early, late, approvals.has_due(now_ms())) == (False, True, False)
+
+
+def test_a_ticket_that_cannot_be_delivered_is_made_worthless_once(db: Database) -> None:
+    ticket = draw(db)
+    with db.transaction():
+        void = ApprovalStore(db).void(ticket.id)
+
+    assert void.state is TicketState.void
+    with pytest.raises(StaleState), db.transaction():
+        ApprovalStore(db).void(ticket.id)
+    assert say(db, ticket.id)[0] is Verdict.already_decided

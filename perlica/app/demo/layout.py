@@ -17,6 +17,54 @@ IMAGE_REFERENCE = "perlica-demo/busybox"
 _INTRODUCTION = "演示镜像：busybox（sh、ls、cat、vi、wget 等小工具），没有包管理器"
 
 
+_SERVICE_PART = """\
+# Written anew at each start of the demo.
+[service]
+state_dir = {state}
+run_dir = {run}
+language = {language}
+demo = true
+
+[napcat]
+url = {url}
+token_file = {token}
+group_id = {group_id}
+self_id = {self_id}
+reconnect_at_most_s = 5.0
+
+[members]
+owners = {owners}
+members = {members}
+
+[model]
+base_url = {model_url}
+name = {model_name}
+key_file = {model_key}
+
+[outbox]
+pace_s = 0.2
+per_minute = 120
+
+[log]
+file = {log}
+"""
+_SANDBOX_PART = """
+[sandbox]
+socket = {socket}
+node = {node}
+
+[sandbox.limits]
+memory_bytes = 268435456
+disk_bytes = 402653184
+
+[sandbox.image]
+reference = {reference}
+digest = {digest}
+introduction = {introduction}
+revision = 1
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoPaths:
     """Where everything of a demo lies below its root directory."""
@@ -106,55 +154,30 @@ class DemoFacts:
 
 def write_config(paths: DemoPaths, facts: DemoFacts) -> None:
     """Write perlica's configuration."""
-    lines = [
-        "# Written anew at each start of the demo.",
-        "[service]",
-        f"state_dir = {_text(paths.state)}",
-        f"run_dir = {_text(paths.sandboxd_run)}",
-        f"language = {_text(facts.language)}",
-        "demo = true",
-        "",
-        "[napcat]",
-        f"url = {_text(facts.napcat_url)}",
-        f"token_file = {_text(paths.token)}",
-        f"group_id = {facts.group_id}",
-        f"self_id = {facts.self_id}",
-        "reconnect_at_most_s = 5.0",
-        "",
-        "[members]",
-        f"owners = {list(facts.owners)}",
-        f"members = {list(facts.members)}",
-        "",
-        "[model]",
-        f"base_url = {_text(facts.model_url)}",
-        f"name = {_text(facts.model_name)}",
-        f"key_file = {_text(facts.model_key_file)}",
-        "",
-        "[outbox]",
-        "pace_s = 0.2",
-        "per_minute = 120",
-        "",
-        "[log]",
-        f"file = {_text(paths.log)}",
-    ]
+    text = _SERVICE_PART.format(
+        state=_text(paths.state),
+        run=_text(paths.sandboxd_run),
+        language=_text(facts.language),
+        url=_text(facts.napcat_url),
+        token=_text(paths.token),
+        group_id=facts.group_id,
+        self_id=facts.self_id,
+        owners=list(facts.owners),
+        members=list(facts.members),
+        model_url=_text(facts.model_url),
+        model_name=_text(facts.model_name),
+        model_key=_text(facts.model_key_file),
+        log=_text(paths.log),
+    )
     if facts.image_digest is not None:
-        lines += [
-            "",
-            "[sandbox]",
-            f"socket = {_text(paths.socket)}",
-            f"node = {_text(NODE)}",
-            "",
-            "[sandbox.limits]",
-            "memory_bytes = 268435456",
-            "disk_bytes = 402653184",
-            "",
-            "[sandbox.image]",
-            f"reference = {_text(IMAGE_REFERENCE)}",
-            f"digest = {_text(facts.image_digest)}",
-            f"introduction = {_text(_INTRODUCTION)}",
-            "revision = 1",
-        ]
-    _write_private(paths.config, "\n".join(lines) + "\n")
+        text += _SANDBOX_PART.format(
+            socket=_text(paths.socket),
+            node=_text(NODE),
+            reference=_text(IMAGE_REFERENCE),
+            digest=_text(facts.image_digest),
+            introduction=_text(_INTRODUCTION),
+        )
+    _write_private(paths.config, text)
 
 
 def _text(value: str | Path) -> str:
