@@ -43,7 +43,6 @@ from perlica.session.native import NativeRuntime
 from perlica.session.opening import Opening
 from perlica.session.prompt import InitialContext, build_system
 from perlica.session.transcript import Transcript
-from perlica.session.wrapper import WrapSettings
 from perlica.stores.database import Database
 from perlica.stores.retention import Retention
 
@@ -207,7 +206,7 @@ class Assembly:
             ),
             budgets=parts.budgets(config),
             language=language,
-            new_transcript=lambda: Transcript(WrapSettings(zone=zone)),
+            new_transcript=lambda: Transcript(parts.wrap_settings(config)),
         )
 
     def _gateway(self, database: Database, runner: SandboxRunner) -> Gateway:

@@ -18,6 +18,7 @@ from perlica.domain.sandbox import SandboxImage, SandboxLimits
 from perlica.gateway.tool import ToolSettings
 from perlica.session.budgets import Budgets
 from perlica.session.window import WindowLimits
+from perlica.session.wrapper import WrapSettings
 from perlica.stores.retention import RetentionAges
 
 _DAY_MS = 86_400_000
@@ -174,6 +175,11 @@ def image_of(section: SandboxSection) -> SandboxImage:
         introduction=image.introduction,
         revision=image.revision,
     )
+
+
+def wrap_settings(config: Config) -> WrapSettings:
+    """How much of tool results the model is shown: at most what it can read, counted as Chinese."""
+    return WrapSettings(zone=zone(config), total_code_points=config.model.context_tokens)
 
 
 def retention_ages(config: Config) -> RetentionAges:

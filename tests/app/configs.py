@@ -51,7 +51,6 @@ def write_config(
     config = f"""\
 [service]
 state_dir = "{folder / "state"}"
-run_dir = "{folder / "run"}"
 demo = true
 
 [napcat]

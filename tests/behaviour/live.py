@@ -50,7 +50,6 @@ def config_text(
     return f"""
 [service]
 state_dir = "{directory / "state"}"
-run_dir = "{directory / "run"}"
 demo = true
 [napcat]
 url = "{napcat.url}"

@@ -57,11 +57,11 @@ class ReverseNapCat:
         trace: TracebackType | None,
     ) -> None:
         for end in (self._inner, self._outer):
-            end.abort()
+            end.abort()  # type: ignore[no-untyped-call]
         for thread in self._threads:
             thread.join(5)
         for end in (self._inner, self._outer):
-            end.shutdown()
+            end.shutdown()  # type: ignore[no-untyped-call]
 
     def _pass_on(self, source: websocket.WebSocket, target: websocket.WebSocket) -> None:
         try:
@@ -74,4 +74,4 @@ class ReverseNapCat:
         except (OSError, websocket.WebSocketException):
             pass
         for end in (source, target):
-            end.abort()
+            end.abort()  # type: ignore[no-untyped-call]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import pykka
 
@@ -169,7 +169,7 @@ class LinkRig:
     def state_changed(self, *, is_ready: bool, reason: str) -> None:
         self.states.append((is_ready, reason))
 
-    def __enter__(self) -> "LinkRig":
+    def __enter__(self) -> Self:
         self.link.start()
         self._clock = Clock(self.link.keep_alive)
         return self
@@ -283,7 +283,7 @@ class Service:
         with Database.open(database_path) as database:
             check_target(database, napcat.group_id, napcat.self_id)
 
-    def __enter__(self) -> "Service":
+    def __enter__(self) -> Self:
         self.start()
         return self
 

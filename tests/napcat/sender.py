@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 from actors.base import Alarm, Ref, tell_safely
-from actors.messages import Ready
+from actors.messages import Ready, Tick
 from actors.napcat import NapCatConnection, Peers
 from actors.outbox import Outbox, OutboxPorts
 from perlica.clients.napcat import InboundQueue, NapCatSettings
 from perlica.domain.ids import GroupId, UserId
-from tests.napcat.rig import BOT, OUR_GROUP, QUICK_OUTBOX, Clock, Ear, MemoryPosition, Tick
+from tests.napcat.rig import BOT, OUR_GROUP, QUICK_OUTBOX, Clock, Ear, MemoryPosition
 
 
 def main(database: str, url: str) -> None:

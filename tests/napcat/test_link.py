@@ -235,9 +235,9 @@ def test_each_end_makes_one_new_connection(rig: LinkRig, napcat: NapCatStandIn) 
 
 
 def test_silence_of_heartbeats_is_no_fault() -> None:
-    with NapCatStandIn(settings=Settings(heartbeat_interval_ms=0)) as napcat:
-        with LinkRig(settings_for(napcat)) as rig:
-            rig.wait_ready()
+    quiet = Settings(heartbeat_interval_ms=0)
+    with NapCatStandIn(settings=quiet) as napcat, LinkRig(settings_for(napcat)) as rig:
+        rig.wait_ready()
 
 
 def test_an_account_that_goes_offline_is_not_ready_until_it_is_back(

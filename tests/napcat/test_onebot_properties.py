@@ -27,11 +27,9 @@ from perlica.domain.ids import UserId
 from tests.napcat.rig import BOT, MING, OUR_GROUP
 
 ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=40)
-WORDS = st.sampled_from(
-    ["text", "at", "reply", "image", "file", "record", "video", "face", "json", "forward", "all"]
-    + ["message", "message_sent", "notice", "group", "ok", "group_ban", "ban", "group_recall"]
-    + [str(BOT), str(MING), str(OUR_GROUP), "-1", "0", "1" * 19, "[CQ:at,qq=10000]", "&#91;&amp;"]
-)
+KINDS = "text at reply image file record video face json forward all message message_sent notice"
+NUMBERS = f"{BOT} {MING} {OUR_GROUP} -1 0 {'1' * 19} [CQ:at,qq=10000] &#91;&amp;"
+WORDS = st.sampled_from(f"{KINDS} group ok group_ban ban group_recall {NUMBERS}".split())
 SCALAR = (
     st.none()
     | st.booleans()
@@ -41,12 +39,10 @@ SCALAR = (
     | WORDS
     | st.sampled_from([BOT, MING, OUR_GROUP, 1796028366])
 )
-KEYS = st.sampled_from(
-    ["post_type", "message_type", "notice_type", "sub_type", "self_id", "user_id", "group_id"]
-    + ["message", "message_id", "real_seq", "time", "sender", "card", "nickname", "duration"]
-    + ["type", "data", "qq", "text", "id", "file", "file_id", "file_size", "summary", "raw"]
-    + ["faceText", "prompt", "content", "retcode", "status", "echo", "messages", "result"]
-)
+HEAD_KEYS = "post_type message_type notice_type sub_type self_id user_id group_id message_id"
+BODY_KEYS = "message real_seq time sender card nickname duration type data qq text id file file_id"
+OTHER_KEYS = "file_size summary raw faceText prompt content retcode status echo messages result"
+KEYS = st.sampled_from(f"{HEAD_KEYS} {BODY_KEYS} {OTHER_KEYS}".split())
 JSON = st.recursive(
     SCALAR,
     lambda inner: st.lists(inner, max_size=5) | st.dictionaries(KEYS | ANY_TEXT, inner, max_size=8),

@@ -88,7 +88,8 @@ def test_a_frame_does_not_show_its_content() -> None:
 
 
 def test_a_call_is_answered_once() -> None:
-    table, answers = CallTable(), []
+    table = CallTable()
+    answers: list[Answer] = []
     table.open("e", 1e12, answers.append)
 
     table.finish("e", Answer(wrote=True, response={}))
@@ -99,7 +100,8 @@ def test_a_call_is_answered_once() -> None:
 
 
 def test_a_call_that_is_being_written_at_the_end_is_answered_by_its_writer() -> None:
-    table, answers = CallTable(), []
+    table = CallTable()
+    answers: list[Answer] = []
     table.open("e", 1e12, answers.append)
 
     table.end("dropped")

@@ -57,11 +57,13 @@ def test_napcat_may_come_back_and_what_was_missed_is_read_back(
 def test_the_outbox_sends_over_it(napcat: NapCatStandIn, tmp_path: Path) -> None:
     port = _free_port()
     url = f"ws://127.0.0.1:{port}"
-    with Service(napcat, tmp_path / "db" / "p.sqlite3", url=url, reverse=True) as service:
-        with ReverseNapCat(napcat, port, token=napcat.token):
-            (row,) = service.enqueue("反向也能发")
+    with (
+        Service(napcat, tmp_path / "db" / "p.sqlite3", url=url, reverse=True) as service,
+        ReverseNapCat(napcat, port, token=napcat.token),
+    ):
+        (row,) = service.enqueue("反向也能发")
 
-            service.wait_row(row, "sent")
+        service.wait_row(row, "sent")
 
     assert service.sent_texts() == ["反向也能发"]
 

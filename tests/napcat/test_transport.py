@@ -132,7 +132,12 @@ def test_opening_can_be_aborted_from_another_thread() -> None:
 
     with ScriptedServer(stall) as server:
         transport = DialTransport(_settings(server.url(), connect_within_s=30.0))
-        threading.Thread(target=lambda: (accepted.wait(5), transport.abort())).start()
+
+        def abort_later() -> None:
+            accepted.wait(5)
+            transport.abort()
+
+        threading.Thread(target=abort_later).start()
         started = time.monotonic()
         with pytest.raises(Unreachable):
             transport.open()
@@ -247,10 +252,12 @@ def test_tls_carries_both_directions_at_once(tls: tuple[ssl.SSLContext, Path]) -
 
     with ScriptedServer(echo, tls=context) as server:
         wire = DialTransport(_settings(server.url("wss"), ca_file=authority)).open()
-        writers = [
-            threading.Thread(target=lambda: [wire.write("y" * 2_000) for _ in range(rounds)])
-            for _ in range(3)
-        ]
+
+        def write_all() -> None:
+            for _ in range(rounds):
+                wire.write("y" * 2_000)
+
+        writers = [threading.Thread(target=write_all) for _ in range(3)]
         for writer in writers:
             writer.start()
         received = [_receive(wire) for _ in range(rounds)]

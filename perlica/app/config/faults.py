@@ -175,13 +175,8 @@ _RELATIONS = (
         ("各用各的文件和目录", "Give each a file or directory of its own"),
     ),
     _fault(
-        "paths_nested",
-        ("这个目录在另一个目录里面", "lies inside the other directory"),
-        ("把 state_dir 和 run_dir 分开", "Keep state_dir and run_dir apart"),
-    ),
-    _fault(
         "secret_in_state",
-        ("密钥文件在 state_dir 或 run_dir 里面", "lies inside state_dir or run_dir"),
+        ("密钥文件在 state_dir 里面", "lies inside state_dir"),
         (
             "移到别处，例如 /etc/perlica/secrets，否则会进入备份",
             "Move it, for example to /etc/perlica/secrets; backups would carry it",

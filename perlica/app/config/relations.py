@@ -128,20 +128,15 @@ def _check_paths(draft: Draft) -> Iterator[Finding]:
     service = draft.service
     if service is None:
         return
-    if _is_within(service.run_dir, service.state_dir):
-        yield ("service", "run_dir"), "paths_nested"
-    if _is_within(service.state_dir, service.run_dir):
-        yield ("service", "state_dir"), "paths_nested"
     for key, path in named:
         is_secret = key[-1] in {"token_file", "key_file"}
-        if is_secret and any(_is_within(path, d) for d in (service.state_dir, service.run_dir)):
+        if is_secret and _is_within(path, service.state_dir):
             yield key, "secret_in_state"
 
 
 def _paths(draft: Draft) -> Iterator[tuple[KeyPath, Path]]:
     if draft.service:
         yield ("service", "state_dir"), draft.service.state_dir
-        yield ("service", "run_dir"), draft.service.run_dir
     if draft.napcat:
         yield ("napcat", "token_file"), draft.napcat.token_file
     if draft.model and draft.model.key_file:

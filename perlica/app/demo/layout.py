@@ -21,7 +21,6 @@ _SERVICE_PART = """\
 # Written anew at each start of the demo.
 [service]
 state_dir = {state}
-run_dir = {run}
 language = {language}
 demo = true
 
@@ -156,7 +155,6 @@ def write_config(paths: DemoPaths, facts: DemoFacts) -> None:
     """Write perlica's configuration."""
     text = _SERVICE_PART.format(
         state=_text(paths.state),
-        run=_text(paths.sandboxd_run),
         language=_text(facts.language),
         url=_text(facts.napcat_url),
         token=_text(paths.token),

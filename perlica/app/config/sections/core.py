@@ -29,14 +29,6 @@ class ServiceSection(Section):
             example='"/var/lib/perlica"',
         ),
     ]
-    run_dir: Annotated[
-        AbsolutePath,
-        Meaning(
-            zh="运行期间的临时文件所在目录",
-            en="directory of what lasts only while the service runs",
-            example='"/run/perlica"',
-        ),
-    ] = Field(default="/run/perlica")  # type: ignore[assignment]  # validated like any other
     language: Annotated[
         Language,
         Meaning(

@@ -96,11 +96,6 @@ class SandboxSection(Section):
             example='"node-1"',
         ),
     ]
-    connect_within_s: Annotated[
-        Seconds,
-        Field(ge=0.1, le=60),
-        Meaning(zh="连上 sandboxd 的时限，秒", en="seconds to reach sandboxd in", example="5"),
-    ] = 5.0
     exec_within_s: Annotated[
         Seconds,
         Field(ge=1, le=21_600),
