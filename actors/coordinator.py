@@ -22,6 +22,7 @@ from actors.messages import (
     TicketDecided,
     TriggerRecalled,
 )
+from actors.progress import ProgressSettings, report_progress
 from perlica.domain.cancel import CancelToken
 from perlica.domain.clock import now_ms
 from perlica.domain.errors import StaleState
@@ -58,6 +59,7 @@ class TaskCoordinator(PerlicaActor):
         database_path: Path,
         desk: CommandDesk,
         wall_time_ms: int,
+        progress: ProgressSettings,
         wires: Wires,
         alarm: Alarm,
     ) -> None:
@@ -66,6 +68,7 @@ class TaskCoordinator(PerlicaActor):
         self._path = database_path
         self._desk = desk
         self._wall_time_ms = wall_time_ms
+        self._progress = progress
         self._wires = wires
         self._in_hand: _InHand | None = None
         self._last_given: tuple[TaskId, int, TaskState] | None = None
@@ -192,6 +195,8 @@ class TaskCoordinator(PerlicaActor):
         task = self._tasks.active_task()
         if task is not None and self._has_run_out(task):
             self._end(task, after=TaskState.failed, reason=EndReason.wall_time)
+        elif task is not None and report_progress(self._database, task, self._progress):
+            tell_safely(self._wires.outbox, OutboxRung())
         for command in CommandStore(self._database).take_pending():
             self._obey(command.message_row)
         self._push()

@@ -83,6 +83,7 @@ class Outbox(PerlicaActor):
         self._is_connected = False
         self._flight: _Flight | None = None
         self._relook_due_s = 0.0
+        self._began_ms = now_ms()
         self._timer: threading.Timer | None = None
         self._database: Database | None = None
 
@@ -92,7 +93,7 @@ class Outbox(PerlicaActor):
         self._rows = OutboxRows(self._database, self._settings, self._ports)
         self._check = LastCheck(self._database, busy_every_s=self._settings.busy_every_s)
         self._rows.recover()
-        self._doubts.add(self._rows.store.list_unknown())
+        self._doubts.add(self._recent_unknown())
 
     def end(self) -> None:
         """Close the database; a send in flight is looked up at the next start."""
@@ -131,7 +132,7 @@ class Outbox(PerlicaActor):
         self._is_connected = changed.ready
         if changed.ready:
             self._holds.lift(_OFFLINE, _REMOVED)
-            self._doubts.add(self._rows.store.list_unknown())
+            self._doubts.add(self._recent_unknown())
         else:
             self._doubts.pause()
 
@@ -161,13 +162,17 @@ class Outbox(PerlicaActor):
                 self._rows.audit("outbox.sent_outside", {"message_id": message_id})
         if self._relook_due_s <= at_s:
             self._relook_due_s = at_s + self._settings.relook_every_s
-            self._look_again()
+            self._doubts.add(self._recent_unknown(), look_at_once=True)
 
-    def _look_again(self) -> None:
+    def _recent_unknown(self) -> list[OutboxRow]:
+        """Rows worth another look; those that stayed unknown for too long are given up."""
         oldest_ms = now_ms() - round(self._settings.relook_for_s * 1000)
         rows = self._rows.store.list_unknown()
-        recent = (row for row in rows if (row.attempted_at_ms or 0) > oldest_ms)
-        self._doubts.add(recent, look_at_once=True)
+        for row in rows:
+            if row.updated_at_ms <= oldest_ms:
+                self._doubts.remove(row.id)
+                self._rows.give_up(row, "unknown_for_too_long")
+        return [row for row in rows if row.updated_at_ms > oldest_ms]
 
     # -- sending ---------------------------------------------------------------------------
 
@@ -323,15 +328,21 @@ class Outbox(PerlicaActor):
                 assert_never(resolved.finding)
 
     def _recognise(self, seen: SelfMessageSeen) -> None:
-        self._own.note_seen()
         sent = self._rows.store.find_by_sent_id(seen.message_id)
         if sent is not None and sent.text_sha256 == seen.text_sha256:
+            self._note_report(sent)
             return
         row = self._doubts.recognise(seen.text_sha256, seen.sent_at_ms) or self._in_flight(seen)
         if row is None:
             self._own.keep_unmatched(seen, monotonic_s())
         else:
+            self._note_report(row)
             self._mark_sent(row, seen.message_id)
+
+    def _note_report(self, row: OutboxRow) -> None:
+        """NapCat reports our messages; those of an earlier run come out of the history anyhow."""
+        if (row.attempted_at_ms or 0) >= self._began_ms:
+            self._own.note_seen()
 
     def _in_flight(self, seen: SelfMessageSeen) -> OutboxRow | None:
         row = None if self._flight is None else self._flight.row

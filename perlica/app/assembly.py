@@ -145,6 +145,7 @@ class Assembly:
             database_path=self.database_path,
             desk=parts.command_desk(self.config, lambda: self.wires.connection_fault),
             wall_time_ms=int(self.config.task.wall_time_s * 1000),
+            progress=parts.progress_settings(self.config),
             wires=self.wires,
             alarm=self.alarm,
         )

@@ -7,6 +7,7 @@ from actors.commanding import CommandDesk
 from actors.doubt import DoubtSettings
 from actors.intake import IntakeSettings
 from actors.outbox import OutboxSettings
+from actors.progress import ProgressSettings
 from perlica.app.config import Config
 from perlica.app.config.sections import SandboxSection
 from perlica.app.secrets import Secrets
@@ -114,6 +115,17 @@ def command_desk(config: Config, connection_fault: Callable[[], str]) -> Command
             if not c.on
         ),
         connection_fault=connection_fault,
+    )
+
+
+def progress_settings(config: Config) -> ProgressSettings:
+    """When a long task says that it still works."""
+    section = config.task
+    return ProgressSettings(
+        after_ms=int(section.progress_after_s * 1000),
+        every_ms=int(section.progress_every_s * 1000),
+        most_lines=section.max_progress_lines,
+        language=config.service.language,
     )
 
 

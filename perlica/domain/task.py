@@ -56,6 +56,7 @@ class EndReason(StrEnum):
     approval_undeliverable = "approval_undeliverable"
     internal_fault = "internal_fault"
     too_large = "too_large"
+    restored = "restored"
 
 
 def may_move(before: TaskState, after: TaskState) -> bool:

@@ -5,6 +5,7 @@ covers /dev with its private one.
 """
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,14 +29,28 @@ class LoopDevices:
         Autoclear ends the device with its last mount, also when the daemon is killed. Direct I/O
         keeps the file's pages from being cached twice and passes flushes on to the disk.
         """
-        flags = _native.LO_FLAGS_AUTOCLEAR
-        flags |= _native.LO_FLAGS_READ_ONLY if read_only else _native.LO_FLAGS_DIRECT_IO
-        with explained("attach loop device"):
-            device, _number = _native.loop_attach(self._host_devices, image, flags)
+        with explained("attach a loop device"):
+            device = self._attach(image, read_only=read_only)
         try:
             yield f"/proc/self/fd/{device}"
         finally:
             os.close(device)
+
+    def _attach(self, image: int, *, read_only: bool) -> int:
+        flags = _native.LO_FLAGS_AUTOCLEAR
+        if read_only:
+            return _native.loop_attach(
+                self._host_devices, image, flags | _native.LO_FLAGS_READ_ONLY
+            )[0]
+        try:
+            return _native.loop_attach(
+                self._host_devices, image, flags | _native.LO_FLAGS_DIRECT_IO
+            )[0]
+        except _native.StepError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            # The file system of the state directory has no direct I/O.
+            return _native.loop_attach(self._host_devices, image, flags)[0]
 
 
 def loops_backed_by(path: Path) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sandboxd.faults import Misconfigured
+from sandboxd.kernel.steps import explained
 from sandboxd.storage.disk import fsync_directory
 
 Phase = Literal["started", "finished", "interrupted"]
@@ -37,7 +38,10 @@ class Entry:
 
 
 class Journal:
-    """The journal of one state directory. Thread-safe; each method returns after fdatasync."""
+    """The journal of one state directory. Thread-safe; each method returns after fdatasync.
+
+    Raises: Retryable from every method that writes, when the disk is full or broken.
+    """
 
     def __init__(self, path: Path, *, keep: int) -> None:
         self._path = path
@@ -111,10 +115,21 @@ class Journal:
             os.close(self._file)
             self._file = self._rewrite()
         raw = json.dumps(line, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
-        if os.write(self._file, raw) != len(raw):
-            raise OSError("short write to the journal")
-        os.fdatasync(self._file)
+        with explained("write the journal"):
+            self._write(raw)
         self._lines += 1
+
+    def _write(self, raw: bytes) -> None:
+        """All of the line or none of it: half a line would damage the next one."""
+        size = os.fstat(self._file).st_size
+        try:
+            left = memoryview(raw)
+            while left:
+                left = left[os.write(self._file, left) :]
+            os.fdatasync(self._file)
+        except OSError:
+            os.ftruncate(self._file, size)
+            raise
 
     def _load(self) -> None:
         for line in _complete_lines(self._path):

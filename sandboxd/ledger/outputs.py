@@ -4,9 +4,12 @@ After that, after eviction, or when the tmpfs is gone, an output is lost and the
 """
 
 import contextlib
+import logging
 import os
 import threading
 from pathlib import Path
+
+_log = logging.getLogger(__name__)
 
 
 class Outputs:
@@ -28,11 +31,18 @@ class Outputs:
         with self._lock:
             while self._sizes and sum(self._sizes.values()) + size > self._limit_bytes:
                 self._remove(next(iter(self._sizes)))
-            path = self._directory / operation
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(len(stdout).to_bytes(8, "big") + stdout + stderr)
-            self._sizes[operation] = size
+            try:
+                self._write(operation, stdout, stderr)
+                self._sizes[operation] = size
+            except OSError as error:
+                _log.warning("the output of %s is not kept: %s", operation, error.strerror)
+                self._remove(operation)
+
+    def _write(self, operation: str, stdout: bytes, stderr: bytes) -> None:
+        path = self._directory / operation
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(len(stdout).to_bytes(8, "big") + stdout + stderr)
 
     def get(self, operation: str) -> tuple[bytes, bytes] | None:
         """Both streams, or None when they are not kept."""

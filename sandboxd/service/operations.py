@@ -127,26 +127,28 @@ class Operations:
             raise unknown from error
         if isinstance(done, ExecOutcome):
             self._outputs.put(request.operation, done.stdout, done.stderr)
-        self._journal.finish(
-            request.operation,
-            at_ms=self._clock_ms(),
-            succeeded=True,
-            outcome=done.model_dump_json(exclude=_OUTPUT_FIELDS),
-        )
+        self._record(request, done.model_dump_json(exclude=_OUTPUT_FIELDS), succeeded=True)
         _log.info("%s %s %s: done", request.kind, request.sandbox, request.operation)
         return done
 
     def _record_failure(self, request: Request, fault: Fault) -> None:
-        self._journal.finish(
-            request.operation,
-            at_ms=self._clock_ms(),
-            succeeded=False,
-            outcome=fault.answer(recorded=True).model_dump_json(),
-        )
+        self._record(request, fault.answer(recorded=True).model_dump_json(), succeeded=False)
         _log.warning(
             "%s %s %s: %s: %s",
             *(request.kind, request.sandbox, request.operation, fault.code, fault.message),
         )
+
+    def _record(self, request: Request, outcome: str, *, succeeded: bool) -> None:
+        try:
+            self._journal.finish(
+                request.operation, at_ms=self._clock_ms(), succeeded=succeeded, outcome=outcome
+            )
+        except Fault as fault:
+            raise OutcomeUnknown(
+                f"the end of the operation {request.operation} could not be recorded",
+                remedy=fault.remedy,
+                kernel=fault.kernel,
+            ) from fault
 
     def _repeat(self, entry: Entry, answer: type[_Answer]) -> _Answer:
         if entry.phase == "started":

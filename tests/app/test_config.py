@@ -145,7 +145,6 @@ def test_an_empty_file_names_everything_that_is_needed() -> None:
         ("task", "max_model_calls", "1.5", "wrong_type"),
         ("task", "max_tokens", "100000000000000000000", "out_of_range"),
         ("approval", "lifetime_s", "601", "out_of_range"),
-        ("outbox", "message_code_points", "1501", "out_of_range"),
         ("outbox", "answer_within_s", "15", "order_send"),
         ("retention", "messages_days", "91", "out_of_range"),
         ("retention", "sessions_days", "7", "order_retention"),

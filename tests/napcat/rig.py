@@ -91,6 +91,7 @@ def settings_for(napcat: NapCatStandIn, **changes: Any) -> NapCatSettings:
         "call_within_s": 2.0,
         "not_ready_retry_s": 0.1,
         "offline_hold_s": 0.1,
+        "queue_patience_s": 0.1,
         "catch_up": CatchUpSettings(page_messages=10, overlap_messages=2),
     }
     return NapCatSettings(**{**given, **changes})

@@ -55,7 +55,7 @@ def test_bytes_bound_the_queue_but_one_frame_always_fits() -> None:
 
 def test_a_frame_is_settled_when_the_next_drain_is_asked_for() -> None:
     queue = InboundQueue()
-    mark = queue.put_patiently([item(), item()], lambda: None, lambda: False)
+    mark = queue.put_history([item(), item()], lambda: None, lambda: False)
     assert mark is not None
 
     queue.drain(10)
@@ -70,7 +70,7 @@ def test_history_leaves_half_of_the_room_to_the_present() -> None:
     queue = InboundQueue(most_frames=10)
     given_up = threading.Event()
     thread = threading.Thread(
-        target=queue.put_patiently, args=([item()] * 20, lambda: None, given_up.is_set)
+        target=queue.put_history, args=([item()] * 20, lambda: None, given_up.is_set)
     )
     thread.start()
 

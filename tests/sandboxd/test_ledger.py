@@ -1,11 +1,12 @@
 """The journal, the outputs and the epoch on their own: torn writes, damage, bounds."""
 
+import resource
 from pathlib import Path
 
 import pytest
 
 from sandboxd.execution.capture import Capture
-from sandboxd.faults import Misconfigured, Refused
+from sandboxd.faults import Misconfigured, Refused, Retryable
 from sandboxd.ledger.epoch import Epoch
 from sandboxd.ledger.journal import Entry, Journal
 from sandboxd.ledger.outputs import Outputs
@@ -148,3 +149,23 @@ def test_a_capture_keeps_both_ends_whatever_the_pieces(size: int, total: int) ->
         assert kept.endswith(b"...]\n" + raw[-6:])
     else:
         assert kept == raw
+
+
+def test_a_journal_on_a_full_disk_refuses_and_stays_readable(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal", keep=100)
+    journal.start(entry("before"))
+    size = (tmp_path / "journal").stat().st_size
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, limits[1]))
+    try:
+        with pytest.raises(Retryable):
+            journal.start(entry("refused"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    journal.start(entry("after"))
+    journal.close()
+
+    reopened = Journal(tmp_path / "journal", keep=100)
+
+    assert [found.operation for found in reopened.entries()] == ["before", "after"]
+    reopened.close()

@@ -206,3 +206,82 @@ def test_an_older_epoch_is_refused_also_after_a_restart(
     assert before.error == after.error == "refused"
     assert f"older than {newer}" in after.message
     assert client.health().epoch == newer
+
+
+def forget_ending(daemon: Daemon, operation: str) -> None:
+    """As if the daemon had been killed after the effect and before it wrote that down."""
+    journal = daemon.state / "journal"
+    lines = journal.read_text("ascii").splitlines(keepends=True)
+    ending = f'"t":"finished","op":"{operation}"'
+    journal.write_text("".join(line for line in lines if ending not in line), "ascii")
+
+
+@pytest.mark.evidence(14)
+def test_a_creation_that_was_done_but_not_recorded_is_recorded_by_the_next_daemon(
+    daemon: Daemon, client: Client, image: str
+) -> None:
+    operation = new_id()
+    created = client.create("box", image, operation=operation)
+    daemon.kill()
+    forget_ending(daemon, operation)
+    daemon.start()
+
+    assert client.report(operation).outcome == created
+    assert client.create("box", image, operation=operation) == created
+
+
+@pytest.mark.evidence(14)
+def test_a_deletion_that_was_done_but_not_recorded_is_proved_by_the_next_daemon(
+    daemon: Daemon, client: Client, box: Box
+) -> None:
+    operation = new_id()
+    box.delete(operation=operation)
+    daemon.kill()
+    forget_ending(daemon, operation)
+    daemon.start()
+
+    outcome = client.report(operation).outcome
+
+    assert isinstance(outcome, wire.DeletionProof)
+    assert outcome.files_absent
+
+
+def test_a_stop_that_was_not_recorded_is_true_after_the_restart(
+    daemon: Daemon, client: Client, box: Box
+) -> None:
+    operation = new_id()
+    box.run("/bin/true")
+    box.stop(operation=operation)
+    daemon.kill()
+    forget_ending(daemon, operation)
+    daemon.start()
+
+    outcome = client.report(operation).outcome
+
+    assert isinstance(outcome, wire.SandboxState)
+    assert outcome.state == "stopped"
+
+
+def test_a_command_that_runs_when_the_daemon_is_stopped_is_cancelled_and_says_so(
+    daemon: Daemon, client: Client, box: Box
+) -> None:
+    running = Running(box, "echo begun; sleep 1000")
+
+    daemon.stop()
+    outcome = running.join()
+    daemon.start()
+
+    assert outcome is not None
+    assert outcome.ended == "cancelled"
+    assert client.report(running.operation).state in {"finished", "output_lost"}
+
+
+def test_stopping_a_sandbox_cancels_what_runs_in_it(box: Box) -> None:
+    running = Running(box, "sleep 1000")
+
+    stopped = box.stop()
+    outcome = running.join()
+
+    assert stopped.state == "stopped"
+    assert outcome is not None
+    assert outcome.ended == "cancelled"

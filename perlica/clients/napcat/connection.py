@@ -63,6 +63,11 @@ class NapCatSocket:
         self._set_fault(fault)
         self._wire.abort()  # type: ignore[no-untyped-call]
 
+    def is_ending(self) -> bool:
+        """Whether somebody aborted it, or it has ended."""
+        with self._lock:
+            return bool(self._fault)
+
     def keep_alive(self) -> None:
         """To be called about once a second: deadlines of calls, pings, silence (A3)."""
         now_s = time.monotonic()

@@ -15,6 +15,13 @@ from perlica.domain.clock import monotonic_s
 
 _GIVE_UP_POLL_S: Final = 0.1
 
+Ring = Callable[[], object]
+GiveUp = Callable[[], bool]
+
+
+def _never() -> bool:
+    return False
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboundFrame:
@@ -40,20 +47,26 @@ class InboundQueue:
         self._settled_count = 0
         self._has_rung = False
 
-    def put(self, item: InboundFrame, ring: Callable[[], object]) -> bool:
-        """Add a frame, False when it does not fit; `ring` is called once until the next `drain`."""
+    def put(
+        self, item: InboundFrame, ring: Ring, *, within_s: float = 0.0, give_up: GiveUp = _never
+    ) -> bool:
+        """Add a frame, False when it does not fit in time; `ring` is called once for each `drain`.
+
+        While this waits, nobody reads from the socket and TCP holds NapCat back.
+        """
+        deadline_s = monotonic_s() + within_s
         with self._changed:
-            if not self._fits(item):
-                return False
+            while not self._fits(item):
+                if give_up() or monotonic_s() >= deadline_s:
+                    return False
+                self._changed.wait(_GIVE_UP_POLL_S)
             self._add(item)
             must_ring, self._has_rung = not self._has_rung, True
         if must_ring:
             ring()
         return True
 
-    def put_patiently(
-        self, items: Sequence[InboundFrame], ring: Callable[[], object], give_up: Callable[[], bool]
-    ) -> int | None:
+    def put_history(self, items: Sequence[InboundFrame], ring: Ring, give_up: GiveUp) -> int | None:
         """Add frames of the history, never filling more than half of the room.
 
         Returns the mark to give to `is_settled`, None when `give_up` said so first.
@@ -85,7 +98,7 @@ class InboundQueue:
             self._changed.notify_all()
             return taken
 
-    def is_settled(self, mark: int, within_s: float, give_up: Callable[[], bool]) -> bool:
+    def is_settled(self, mark: int, within_s: float, give_up: GiveUp) -> bool:
         """Whether all frames up to `mark` were taken and stored; waits at most `within_s`."""
         deadline_s = monotonic_s() + within_s
         with self._changed:

@@ -3,8 +3,10 @@
 `actors.napcat` owns it; frames go into the inbound queue, news to the listener.
 """
 
+import logging
 import threading
 import time
+from dataclasses import asdict
 from typing import Protocol
 
 from perlica.clients.napcat.backoff import Backoff
@@ -18,6 +20,8 @@ from perlica.clients.napcat.settings import NapCatSettings
 from perlica.clients.napcat.sieve import DropCounts
 from perlica.clients.napcat.transport import Transport, Unreachable
 from perlica.clients.onebot import Frame
+
+_log = logging.getLogger(__name__)
 
 _ROOM_POLL_S = 0.5
 
@@ -156,7 +160,9 @@ class NapCatLink:
         if self._is_stopping.is_set():
             session.connection.abort("stopped")
         try:
-            return session.run()
+            fault = session.run()
+            _log.info("napcat link ended", extra={"fault": fault, **asdict(self._dropped)})
+            return fault
         finally:
             with self._lock:
                 self._session = None

@@ -98,7 +98,10 @@ class LinkSession:
             self._lose("removed")
         if self._is_draining() and frame.get("post_type") == "message":
             return
-        if not self._queue.put(InboundFrame(frame=frame, size_bytes=size_bytes), self._ring):
+        item = InboundFrame(frame=frame, size_bytes=size_bytes)
+        patience_s = self._settings.queue_patience_s
+        has_ended = self.connection.is_ending
+        if not self._queue.put(item, self._ring, within_s=patience_s, give_up=has_ended):
             raise WireBroken("overflow", "intake cannot keep up: reconnecting to catch up")
 
     def _hear_heartbeat(self, frame: Frame) -> None:
@@ -134,7 +137,7 @@ class LinkSession:
         if self.connection.has_ended.is_set():
             return
         items = [InboundFrame(frame=frame, from_history=True) for frame in found.frames]
-        mark = self._queue.put_patiently(items, self._ring, self.connection.has_ended.is_set)
+        mark = self._queue.put_history(items, self._ring, self.connection.has_ended.is_set)
         if not found.is_complete:
             self._failed_tries += 1
             if self._failed_tries < _CATCH_UP_TRIES:

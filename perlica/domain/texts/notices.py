@@ -63,6 +63,7 @@ REASONS: Mapping[EndReason, Text] = {
         zh="服务内部出错，细节在日志里", en="an internal fault; the log has the details"
     ),
     EndReason.too_large: Text(zh="内容超过了上限", en="it was larger than allowed"),
+    EndReason.restored: Text(zh="数据库从备份恢复了", en="the database was restored from a backup"),
 }
 
 BUSY = Text(

@@ -145,16 +145,6 @@ class OutboxSection(Section):
         Field(ge=1, le=20),
         Meaning(zh="确定没发出时最多试几次", en="attempts while surely not sent", example="5"),
     ] = 5
-    max_parts: Annotated[
-        Whole,
-        Field(ge=1, le=20),
-        Meaning(zh="长回复最多拆成几条", en="parts of a long reply", example="4"),
-    ] = 4
-    message_code_points: Annotated[
-        Whole,
-        Field(ge=200, le=1500),
-        Meaning(zh="单条消息最多几个字符", en="characters in one message", example="1500"),
-    ] = 1500
     napcat_within_s: Annotated[
         Seconds,
         Field(ge=0.1, le=60),
