@@ -27,10 +27,13 @@ from perlica.commands.grammar import (
     near_miss,
     parse_line,
 )
+from perlica.commands.masking import mask_tickets, may_hold_ticket
 from perlica.commands.roles import role_of
+from perlica.domain.clock import now_ms
 from perlica.domain.ids import UserId
 from perlica.domain.message import IncomingGroupMessage, SegmentKind
 from perlica.protection import Channel, protect
+from perlica.stores.approvals import ApprovalStore
 from perlica.stores.database import Database
 from perlica.stores.messages import MessageStore, StoredAttachment
 
@@ -62,6 +65,11 @@ class Preparer:
         except Exception as error:  # noqa: BLE001 - the boundary of one message (DESIGN §3)
             _log.warning("message not readable", extra={"fault": type(error).__name__})
             return Unreadable(key=key_of(frame), fault=type(error).__name__)
+
+    def _without_tickets(self, text: str) -> str:
+        if not may_hold_ticket(text):
+            return text
+        return mask_tickets(text, ApprovalStore(self.marks).list_pending(now_ms()))
 
     def is_quarantined_frame(self, frame: InboundFrame) -> bool:
         """Whether the frame's message was in hand at three crashes."""
@@ -99,7 +107,10 @@ class Preparer:
             isinstance(command, Unknown) and not command.wants_hint(mentions_us=message.mentions_us)
         )
         is_trigger = role is not None and message.mentions_us
-        text = mask_line(message.command_line or "") if is_control else message.plain_text
+        if is_control:
+            text = mask_line(message.command_line or message.plain_text)
+        else:
+            text = self._without_tickets(message.plain_text)
         return Prepared(
             message=message,
             role=role,

@@ -17,9 +17,11 @@ from perlica.protection.engine import linear
 
 _RUN: Final = linear(r"[A-Za-z0-9+/_\-]{20,}={0,2}|[A-Za-z0-9+/]{12,}={1,2}|[A-Z2-7]{24,}={1,6}")
 _HEX: Final = linear(r"(?:0x|\\x)?(?:[0-9a-f]{24,}|[0-9A-F]{24,})")
+_STANDARD: Final = bytes.maketrans(b"-_", b"+/")
 _PROBE: Final = 48
 _PRINTABLE_SHARE: Final = 0.9
 _SHORTEST_TEXT: Final = 8
+_CONTROLS: Final = bytes((*range(0x20), 0x7F, *range(0xF8, 0x100)))
 _TEXT_BYTES: Final = bytes(range(0x20, 0x7F)) + b"\n\r\t"
 
 
@@ -57,31 +59,34 @@ def _from_hex(run: bytes, budget: Budget) -> bytes | None:
 
 
 def _from_base64(run: bytes, budget: Budget) -> bytes | None:
-    """Return the text in `run`; a run glued to a word before it is tried from its later starts too."""
-    plain = run.rstrip(b"=").replace(b"-", b"+").replace(b"_", b"/")
-    for decode, width in ((_base64, 4), (_base32, 8)):
-        head = decode(plain[: _PROBE - _PROBE % width])
-        if head is None or not (_is_texty(head) or _is_packed(head)):
-            continue
-        budget.spend_decoded(len(plain))
-        content = decode(plain)
-        opened = _opened(content, budget) if content else None
-        if opened:
-            return opened
-    return None
+    """Return the text in `run`, read as base64 of either alphabet or, in capitals, as base32."""
+    plain = run.rstrip(b"=").translate(_STANDARD)
+    opened = _decoded(_base64, plain, 4, budget)
+    if opened is None and plain.isupper():
+        opened = _decoded(_base32, plain, 8, budget)
+    return opened
+
+
+def _decoded(
+    decode: Callable[[bytes], bytes | None], plain: bytes, width: int, budget: Budget
+) -> bytes | None:
+    head = decode(plain[: _PROBE - _PROBE % width])
+    if head is None or not (_is_texty(head) or _is_packed(head)):
+        return None
+    budget.spend_decoded(len(plain))
+    content = decode(plain)
+    return _opened(content, budget) if content else None
 
 
 def _base64(run: bytes) -> bytes | None:
     usable = run[: len(run) - 1] if len(run) % 4 == 1 else run
     try:
-        return base64.b64decode(usable + b"=" * (-len(usable) % 4))
+        return binascii.a2b_base64(usable + b"=" * (-len(usable) % 4))
     except (binascii.Error, ValueError):
         return None
 
 
 def _base32(run: bytes) -> bytes | None:
-    if not run.isupper():
-        return None
     try:
         return base64.b32decode(run + b"=" * (-len(run) % 8))
     except (binascii.Error, ValueError):
@@ -130,9 +135,11 @@ _PACKERS: Final[tuple[tuple[bytes, Callable[[bytes, int], bytes]], ...]] = (
     (b"\xfd7zXZ", _unxz),
 )
 
+_MAGICS: Final = tuple(magic for magic, _ in _PACKERS)
+
 
 def _is_packed(head: bytes) -> bool:
-    return any(head.startswith(magic) for magic, _ in _PACKERS) or _is_utf16(head)
+    return head.startswith(_MAGICS) or _is_utf16(head)
 
 
 def _is_utf16(content: bytes) -> bool:
@@ -145,7 +152,7 @@ def _is_texty(content: bytes) -> bool:
     others = content.translate(None, _TEXT_BYTES)
     if len(others) <= len(content) * (1 - _PRINTABLE_SHARE):
         return True
-    if any(byte < 0x20 or byte == 0x7F for byte in others):  # noqa: PLR2004 - control characters
+    if others.translate(None, _CONTROLS) != others:
         return False
     try:
         content[: len(content) - 3].decode()

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-UNIT_BYTES: Final = 256 * 1024
+UNIT_BYTES: Final = 128 * 1024
 OVERLAP_BYTES: Final = 8 * 1024
 MAX_VALUE_BYTES: Final = 64 * 1024 * 1024
 DEADLINE_S: Final = 0.25

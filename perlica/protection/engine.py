@@ -5,53 +5,116 @@ ASCII, Chinese words stand as their bytes, and no offsets need translating.
 """
 
 import re
-from collections.abc import Iterator
-from typing import Any, Final, Protocol, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
 
 import re2
-
-
-class Match(Protocol):
-    """What rules use of a match."""
-
-    def start(self, group: int = 0) -> int:
-        """Return the offset where the group begins, -1 when it took no part."""
-
-    def end(self, group: int = 0) -> int:
-        """Return the offset behind the group, -1 when it took no part."""
-
-    def span(self, group: int = 0) -> tuple[int, int]:
-        """Return both offsets."""
-
-    def group(self, group: int = 0) -> bytes | None:
-        """Return the bytes of the group."""
-
-
-class Pattern(Protocol):
-    """What rules use of a compiled pattern."""
-
-    def finditer(
-        self, text: bytes, pos: int | None = None, endpos: int | None = None
-    ) -> Iterator[Match]:
-        """Yield the matches from left to right."""
-
-    def match(
-        self, text: bytes, pos: int | None = None, endpos: int | None = None
-    ) -> Match | None:
-        """Match at `pos`."""
-
-    def search(
-        self, text: bytes, pos: int | None = None, endpos: int | None = None
-    ) -> Match | None:
-        """Return the first match."""
-
-    def fullmatch(
-        self, text: bytes, pos: int | None = None, endpos: int | None = None
-    ) -> Match | None:
-        """Match from `pos` to the end."""
+from re2 import _re2
 
 
 _PART: Final = re.compile(r"\\.|\[(?:\\.|[^\]\\])+\]|[^\x00-\x7f]|[\x00-\x7f]", re.DOTALL)
+_FROM_HERE = _re2.RE2.Anchor.ANCHOR_START
+_ANYWHERE = _re2.RE2.Anchor.UNANCHORED
+_Spans = Sequence[tuple[int, int]]
+
+
+class Match:
+    """One match: offsets and bytes of the whole (group 0) and of each group."""
+
+    __slots__ = ("_spans", "_text")
+
+    def __init__(self, text: bytes, spans: _Spans) -> None:
+        """Keep what was searched, and where the groups are."""
+        self._text = text
+        self._spans = spans
+
+    def start(self, group: int = 0) -> int:
+        """Return the offset where the group begins, -1 when it took no part."""
+        return self._spans[group][0]
+
+    def end(self, group: int = 0) -> int:
+        """Return the offset behind the group, -1 when it took no part."""
+        return self._spans[group][1]
+
+    def span(self, group: int = 0) -> tuple[int, int]:
+        """Return both offsets."""
+        return self._spans[group]
+
+    def group(self, group: int = 0) -> bytes:
+        """Return the bytes of the group, none when it took no part."""
+        start, end = self._spans[group]
+        return self._text[start:end] if start >= 0 else b""
+
+
+class Pattern:
+    """A compiled pattern over the compiled matcher of google-re2.
+
+    The package's own wrapper spends more time on each match than the match itself takes.
+    """
+
+    __slots__ = ("_match", "groups")
+
+    def __init__(self, source: bytes, options: Any) -> None:
+        """Compile.
+
+        Raises:
+            re2.error: RE2 does not take the pattern.
+        """
+        compiled = _re2.RE2(source, options)
+        if not compiled.ok():
+            raise re2.error(compiled.error())
+        self._match: Callable[[Any, bytes, int, int], _Spans] = compiled.Match
+        self.groups: int = compiled.NumberOfCapturingGroups()
+
+    def finditer(self, text: bytes, pos: int = 0, endpos: int | None = None) -> Iterator[Match]:
+        """Yield the matches from left to right."""
+        end = len(text) if endpos is None else min(endpos, len(text))
+        while pos <= end:
+            spans = self._match(_ANYWHERE, text, pos, end)
+            start, stop = spans[0]
+            if start < 0:
+                return
+            yield Match(text, spans)
+            pos = stop if stop > start else stop + 1
+
+    def match(self, text: bytes, pos: int = 0, endpos: int | None = None) -> Match | None:
+        """Match at `pos`."""
+        return self._one(_FROM_HERE, text, pos, endpos)
+
+    def search(self, text: bytes, pos: int = 0, endpos: int | None = None) -> Match | None:
+        """Return the first match."""
+        return self._one(_ANYWHERE, text, pos, endpos)
+
+    def _one(self, anchor: Any, text: bytes, pos: int, endpos: int | None) -> Match | None:
+        end = len(text) if endpos is None else min(endpos, len(text))
+        if pos > end:
+            return None
+        spans = self._match(anchor, text, pos, end)
+        return Match(text, spans) if spans[0][0] >= 0 else None
+
+
+class Gates:
+    """Literal words, looked for all at once: the cheap question before an expensive pattern."""
+
+    __slots__ = ("_any", "_set", "_words")
+
+    def __init__(self, words: Iterable[str], *, ignore_case: bool = False) -> None:
+        """Compile one automaton for all words."""
+        self._words = tuple(dict.fromkeys(words))
+        options = _options(ignore_case=ignore_case)
+        self._set = re2.Set.SearchSet(options)
+        for word in self._words:
+            self._set.Add(re2.escape(word.encode()))
+        self._set.Compile()
+        self._any = Pattern(b"|".join(re2.escape(word.encode()) for word in self._words), options)
+
+    def present(self, data: bytes) -> frozenset[str]:
+        """Return the words that occur in `data`."""
+        found = self._set.Match(data)
+        if found is not None:
+            return frozenset(self._words[index] for index in found)
+        # None means no word, or an automaton that outgrew its memory: then every word counts as seen.
+        return frozenset(self._words if self._any.search(data) else ())
 
 
 def _options(*, ignore_case: bool) -> Any:
@@ -75,7 +138,7 @@ def linear(pattern: str, *, ignore_case: bool = False) -> Pattern:
         re2.error: RE2 does not take the pattern (look-around, back reference, repetition over 1,000).
     """
     source = _in_bytes(pattern).replace(b"[^", b"[^\\xff")
-    return cast(Pattern, re2.compile(source, _ANY_CASE if ignore_case else _EXACT_CASE))
+    return Pattern(source, _ANY_CASE if ignore_case else _EXACT_CASE)
 
 
 def _in_bytes(pattern: str) -> bytes:

@@ -10,7 +10,7 @@ from perlica.protection.blobs import open_blobs
 from perlica.protection.budget import Budget
 from perlica.protection.folding import fold, fold_bytes
 from perlica.protection.placeholder import blank
-from perlica.protection.readings import derive
+from perlica.protection.readings import crosses, rejoin, unescape
 from perlica.protection.rules import DETECTORS
 from perlica.protection.sheet import Hit, Sheet
 from perlica.protection.view import BORDER, View
@@ -32,23 +32,33 @@ def scan(text: str, budget: Budget) -> list[Hit]:
 
 
 def _scan_bytes(data: bytes, budget: Budget, *, rounds: int, depth: int) -> list[Hit]:
+    sheet = _detected(data, budget, depth)
+    wrapped = rejoin(data)
+    if wrapped:
+        view, seams = wrapped
+        budget.spend_view(len(view.data))
+        joined = _detected(view.data, budget, depth).hits
+        _note(sheet, [hit for hit in joined if crosses(seams, hit.start, hit.end)], view)
+    plain = unescape(data) if rounds else None
+    if plain:
+        budget.spend_view(len(plain.data))
+        _note(sheet, _scan_inner(plain.data, budget, rounds=rounds - 1, depth=depth), plain)
+    return sheet.hits
+
+
+def _detected(data: bytes, budget: Budget, depth: int) -> Sheet:
     sheet = Sheet(data, budget)
     for detect in DETECTORS:
         detect(sheet)
         budget.check()
     _scan_blobs(sheet, depth)
-    if rounds:
-        _scan_readings(sheet, rounds, depth)
-    return sheet.hits
+    return sheet
 
 
-def _scan_readings(sheet: Sheet, rounds: int, depth: int) -> None:
-    for reading in derive(sheet.data):
-        sheet.budget.spend_view(len(reading.view.data))
-        for hit in _scan_inner(reading.view.data, sheet.budget, rounds=rounds - 1, depth=depth):
-            if reading.counts(hit.start, hit.end):
-                carried = _carried(hit, reading.view)
-                sheet.add(carried.start, carried.end, kind=hit.kind, rule=hit.rule, rank=hit.rank)
+def _note(sheet: Sheet, hits: list[Hit], view: View) -> None:
+    for hit in hits:
+        carried = _carried(hit, view)
+        sheet.add(carried.start, carried.end, kind=hit.kind, rule=hit.rule, rank=hit.rank)
 
 
 def _scan_inner(data: bytes, budget: Budget, *, rounds: int, depth: int) -> list[Hit]:

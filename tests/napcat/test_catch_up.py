@@ -31,6 +31,7 @@ def _be_away(rig: LinkRig, napcat: NapCatStandIn, messages: int) -> list[Message
     return said
 
 
+@pytest.mark.evidence(20)
 def test_what_was_missed_comes_from_the_history_in_order(napcat: NapCatStandIn) -> None:
     with LinkRig(settings_for(napcat, connect_within_s=0.2)) as rig:
         rig.wait_ready()
@@ -71,6 +72,7 @@ def test_a_message_in_a_frame_that_stalls_comes_from_the_history(napcat: NapCatS
         assert rig.wait_text("卡住的").from_history
 
 
+@pytest.mark.evidence(1)
 def test_only_our_group_is_read_back(napcat: NapCatStandIn) -> None:
     with LinkRig(settings_for(napcat, connect_within_s=0.2)) as rig:
         rig.wait_ready()
@@ -204,6 +206,18 @@ def test_a_full_queue_reconnects_and_loses_nothing(napcat: NapCatStandIn, frames
 
         eventually(lambda: {message.text for message in said} <= set(rig.texts()))
         assert rig.position.gaps == []
+
+
+def test_a_flood_is_held_back_before_anything_is_dropped(napcat: NapCatStandIn) -> None:
+    settings = settings_for(napcat, queue_patience_s=5.0)
+    with LinkRig(settings, queue=InboundQueue(most_frames=50)) as rig:
+        rig.wait_ready()
+
+        said = [napcat.say(MING, f"洪水 {number}") for number in range(1_000)]
+
+        eventually(lambda: len(rig.texts()) >= len(said))
+        assert rig.texts() == [message.text for message in said]
+        assert napcat.connection_count == 1
 
 
 def test_a_full_queue_by_bytes_reconnects_too(napcat: NapCatStandIn) -> None:

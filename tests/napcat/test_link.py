@@ -55,6 +55,7 @@ def test_messages_and_notices_of_our_group_come_through(
     assert kinds == ["message", "notice", "message_sent"]
 
 
+@pytest.mark.evidence(1)
 def test_other_groups_leave_nothing_in_queue_or_logs(
     napcat: NapCatStandIn, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -172,6 +173,7 @@ def test_a_server_that_never_says_who_it_is_is_left() -> None:
 # -- staying alive -----------------------------------------------------------------------------
 
 
+@pytest.mark.evidence(20)
 def test_a_frozen_peer_is_left(napcat: NapCatStandIn) -> None:
     settings = settings_for(napcat, ping_every_s=0.1, dead_after_s=0.5)
     with LinkRig(settings) as rig:
@@ -225,6 +227,7 @@ def test_a_napcat_that_answers_nothing_is_left(napcat: NapCatStandIn) -> None:
         rig.wait_ready()
 
 
+@pytest.mark.evidence(20)
 def test_each_end_makes_one_new_connection(rig: LinkRig, napcat: NapCatStandIn) -> None:
     for round_number in range(2, 6):
         napcat.cut_connections(reset=round_number % 2 == 0)

@@ -42,6 +42,7 @@ LOST: dict[str, CallFault] = {
 }
 
 
+@pytest.mark.evidence(20)
 @pytest.mark.parametrize("fault", DELIVERED.values(), ids=DELIVERED.keys())
 def test_what_was_delivered_is_sent_once(
     service: Service, napcat: NapCatStandIn, fault: CallFault
@@ -72,6 +73,7 @@ def test_what_was_delivered_is_sent_once_though_no_event_tells(
         assert sent.sent_message_id == napcat.sent[0].message_id
 
 
+@pytest.mark.evidence(20)
 @pytest.mark.parametrize("fault", LOST.values(), ids=LOST.keys())
 def test_what_was_lost_is_sent_once_more_and_flagged(
     service: Service, napcat: NapCatStandIn, fault: CallFault
@@ -169,6 +171,19 @@ def test_an_unreadable_history_is_looked_at_again_later(
         assert service.alerts.count(("delivery_unknown", {"outbox": row})) == 1
 
 
+def test_what_stays_unknown_for_too_long_is_given_up(napcat: NapCatStandIn, tmp_path: Path) -> None:
+    settings = replace(QUICK_OUTBOX, relook_every_s=0.1, relook_for_s=0.5)
+    with Service(napcat, tmp_path / "db" / "p.sqlite3", outbox=settings) as service:
+        napcat.faults.next_calls(TimeOut(delivered=False))
+        napcat.faults.next_calls(*[FailWith(text="broken")] * 99, action=HISTORY)
+        (row,) = service.enqueue("结果在这里")
+
+        dead = service.wait_row(row, "dead")
+
+        assert dead.last_error == "unknown_for_too_long"
+        assert napcat.sent == ()
+
+
 def test_the_same_text_twice_is_two_messages(napcat: NapCatStandIn, tmp_path: Path) -> None:
     with Service(napcat, tmp_path / "db" / "p.sqlite3", hears_itself=False) as service:
         (first,) = service.enqueue("好的")
@@ -214,6 +229,7 @@ def test_nothing_else_is_sent_while_a_send_is_unknown(
         assert service.sent_texts() == ["第一", "第二"]
 
 
+@pytest.mark.evidence(20)
 def test_what_was_being_sent_at_a_crash_is_looked_up(napcat: NapCatStandIn, tmp_path: Path) -> None:
     with Service(napcat, tmp_path / "db" / "p.sqlite3") as service:
         napcat.faults.next_calls(NeverAnswer(delivered=True))

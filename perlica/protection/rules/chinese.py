@@ -28,7 +28,7 @@ _FIRM: Final = (
 )
 _OPEN: Final = r"(?:「|『|【|《|〈|（|\(|\[|“|‘|<|\*\*)?[ \t]?"
 _LABELLED: Final = linear(
-    rf"({_PASSWORDS})|({_SECRETS})|({NAME})", ignore_case=True
+    rf"({_PASSWORDS})|({_SECRETS})|[\x80-\xff]({NAME})|({NAME})(?:[ \t]{{0,3}}|[ \t]?\([^)\n]*\)[ \t]?)[\xe2-\xef]", ignore_case=True
 )
 _CONNECTOR: Final = linear(_NOTE + _FIRM + _OPEN)
 _LATIN_CONNECTOR: Final = linear(
@@ -75,7 +75,7 @@ def detect(sheet: Sheet) -> None:
     if data.isascii():
         return
     for match in _LABELLED.finditer(data):
-        name = _name_of(data, match)
+        name = _name_of(match)
         if name.announces is not Announces.NOTHING:
             _look_behind(sheet, match, name)
     for match in _PAIR.finditer(data):
@@ -88,21 +88,26 @@ def detect(sheet: Sheet) -> None:
         _add_if_strong(sheet, Value(*match.span(1), quoted=False))
 
 
-def _name_of(data: bytes, match: Match) -> KeyName:
+def _name_of(match: Match) -> KeyName:
     if match.start(1) >= 0:
         return _PASSWORD_NAME
     if match.start(2) >= 0:
         return _SECRET_NAME
-    name = understand((match.group(3) or b"")[-_LONGEST_NAME:].decode("latin-1"))
-    among_chinese = match.start() > 0 and data[match.start() - 1] >= _BEYOND_ASCII or data[match.end() : match.end() + 1] >= b"\x80"
-    if among_chinese and name.announces is Announces.MAYBE_SECRET and name.kind == "key":
+    name = understand(match.group(_latin_group(match))[-_LONGEST_NAME:].decode("latin-1"))
+    if name.announces is Announces.MAYBE_SECRET and name.kind == "key":
         return KeyName(Announces.SECRET, "key", is_loud=True, is_bare=name.is_bare)
     return name
 
 
+def _latin_group(match: Match) -> int:
+    """Return the group of a name in Latin letters: behind a Chinese character, or before one."""
+    return 3 if match.start(3) >= 0 else 4
+
+
 def _look_behind(sheet: Sheet, label: Match, name: KeyName) -> None:
-    data, at = sheet.data, label.end()
-    is_chinese = label.start(3) < 0
+    data = sheet.data
+    is_chinese = label.start(1) >= 0 or label.start(2) >= 0
+    at = label.end() if is_chinese else label.end(_latin_group(label))
     for pattern in (_CONNECTOR if is_chinese else _LATIN_CONNECTOR, _BRACKET):
         connector = pattern.match(data, at)
         if connector is None:

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from perlica.protection.engine import Pattern, linear
+from perlica.protection.engine import Gates, Pattern, linear
 from perlica.protection.sheet import Sheet
 from perlica.protection.values import is_reference, is_stand_in
 
@@ -25,12 +25,12 @@ _PORTS: Final = re.compile(r"[\d.]*(?::\d+)+(?:/\w+)?$")
 class Command:
     """A program and where its password stands: any group of the pattern. `gates` are lower-case words, one must occur."""
 
-    gates: tuple[bytes, ...]
+    gates: tuple[str, ...]
     pattern: Pattern
 
 
 def _command(gates: str, pattern: str) -> Command:
-    return Command(tuple(gate.encode() for gate in gates.split()), linear(pattern, ignore_case=True))
+    return Command(tuple(gates.split()), linear(pattern, ignore_case=True))
 
 
 _COMMANDS: Final = (
@@ -104,21 +104,21 @@ _COMMANDS: Final = (
 )
 
 
+_GATES: Final = Gates((gate for c in _COMMANDS for gate in c.gates), ignore_case=True)
+
+
 def detect(sheet: Sheet) -> None:
     """Find passwords on command lines."""
-    lowered = sheet.data.lower()
+    present = _GATES.present(sheet.data)
     for command in _COMMANDS:
-        if any(gate in lowered for gate in command.gates):
+        if not present.isdisjoint(command.gates):
             _find(sheet, command)
 
 
 def _find(sheet: Sheet, command: Command) -> None:
     for match in command.pattern.finditer(sheet.data):
-        for group in range(1, 7):
-            try:
-                start, end = match.span(group)
-            except IndexError:
-                break
+        for group in range(1, command.pattern.groups + 1):
+            start, end = match.span(group)
             if start >= 0:
                 _add(sheet, start, end)
 

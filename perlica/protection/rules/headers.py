@@ -53,7 +53,7 @@ def detect(sheet: Sheet) -> None:
         _find_authorization(sheet)
     if b"basic" in lowered:
         for match in _BASIC.finditer(sheet.data):
-            if decodes_to_pair(match.group(1) or b""):
+            if decodes_to_pair(match.group(1)):
                 sheet.add(*match.span(1), kind="basic_auth", rule="header.basic", rank=55)
     if b"bearer" in lowered:
         for match in _BEARER.finditer(sheet.data):
@@ -64,11 +64,11 @@ def detect(sheet: Sheet) -> None:
 
 def _find_authorization(sheet: Sheet) -> None:
     for match in _SCHEMED.finditer(sheet.data):
-        scheme = (match.group(2) or b"").decode("latin-1").lower()
+        scheme = match.group(2).decode("latin-1").lower()
         if scheme not in _WORD_SCHEMES:
             _add_opaque(sheet, *match.span(3), kind="auth_header", rule="header.authorization")
     for match in _BARE.finditer(sheet.data):
-        if is_dice((match.group(1) or b"").decode("latin-1")):
+        if is_dice(match.group(1).decode("latin-1")):
             _add_opaque(sheet, *match.span(1), kind="auth_header", rule="header.authorization")
     for pattern in (_SIGV4, _SIGNATURE_V2, _DIGEST):
         for match in pattern.finditer(sheet.data):
@@ -96,7 +96,7 @@ def decodes_to_pair(encoded: bytes) -> bool:
 
 def _find_cookies(sheet: Sheet) -> None:
     for match in _COOKIE.finditer(sheet.data):
-        sets = (match.group(1) or b"").lower().startswith(b"set")
+        sets = match.group(1).lower().startswith(b"set")
         _read_crumbs(sheet, *match.span(2), only_first=sets)
     for match in _COOKIE_FLAG.finditer(sheet.data):
         _read_crumbs(sheet, *match.span(1), only_first=False)

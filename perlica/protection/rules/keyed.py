@@ -5,6 +5,7 @@ One pass finds the names, a reader takes the value behind each, `judgement` deci
 
 import re
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Final
 
 from perlica.protection.engine import Match, linear
@@ -22,20 +23,32 @@ NAME: Final = (
 )
 _SEPARATOR: Final = (
     r"(?:"
-    r"(:[ ]?[A-Za-z][A-Za-z0-9_\[\].<>?|]*[ ]?=[ ]?)"
-    r"|((?:\\?[\"'`])?[\])]?(?:\\?[\"'`])?\s?[ \t]*(?:=>|:=|==?|:|->)[ \t]*\n?[ \t]*)"
-    r"|((?:[\"'`])[ \t]*,\s*)"
-    r"|(\(\s*)"
-    r"|(>\s*)"
-    r"|([ \t]*[`*]{0,2}[ \t]*\|[ \t]*)"
-    r"|([ \t]+)"
+    r":[ ]?[A-Za-z][A-Za-z0-9_\[\].<>?|]*[ ]?=[ ]?"  # name: str = value
+    r"|(?:\\?[\"'`])?[\])]?(?:\\?[\"'`])?\s?[ \t]*(?:=>|:=|==?|:|->)[ \t]*\n?[ \t]*"  # name = value
+    r"|[\"'`][ \t]*,\s*"  # ("name", "value")
+    r"|\(\s*"  # name("value")
+    r"|>\s*"  # <name>value</name>
+    r"|[ \t]*[`*]{0,2}[ \t]*\|[ \t]*"  # | name | value |
+    r"|[ \t]+"  # name value
     r")"
 )
 KINDS: Final = frozenset(
     {"password", "secret", "token", "key", "api_key", "private_key", "access_key", "access_key_id", "session", "seed"}
 )
-_KEYED: Final = linear(f"({NAME}){_SEPARATOR}", ignore_case=True)
-_TYPED, _FIRM, _LISTED, _CALLED, _TAGGED, _BARRED, _SPACED = range(2, 9)
+_KEYED: Final = linear(NAME + _SEPARATOR, ignore_case=True)
+_NAME_PART: Final = re.compile(rb"(?:[A-Za-z][A-Za-z0-9]*[ \t])?[A-Za-z0-9_.$@\-]+")
+
+
+class Separator(Enum):
+    """What stands between a name and its value; how firmly it binds them depends on it."""
+
+    FIRM = auto()
+    LISTED = auto()
+    CALLED = auto()
+    TAGGED = auto()
+    BARRED = auto()
+    SPACED = auto()
+
 
 _QUOTED: Final = linear(
     r'"((?:[^"\\\r\n]|\\.){0,})"|\'((?:[^\'\\\r\n]|\\.){0,})\'|`([^`\r\n]{0,900})`'.replace("4000", "1000")
@@ -68,36 +81,57 @@ class Value:
 
 def detect(sheet: Sheet) -> None:
     """Find values behind names."""
-    data = sheet.data
-    for match in _KEYED.finditer(data):
-        name = understand((match.group(1) or b"")[-_LONGEST_NAME:].decode("latin-1"))
+    for match in _KEYED.finditer(sheet.data):
+        whole = match.group()
+        part = _NAME_PART.match(whole)
+        text = part.group() if part else whole
+        name = understand(text[-_LONGEST_NAME:].decode("latin-1"))
         if name.announces is not Announces.NOTHING:
-            _look_behind(sheet, match, name)
+            _look_behind(sheet, match, name, _separator(whole[len(text.rstrip(b"-")) :]))
 
 
-def _look_behind(sheet: Sheet, match: Match, name: KeyName) -> None:
+def _separator(between: bytes) -> Separator:
+    mark = between.strip()
+    if not mark:
+        return Separator.SPACED
+    if mark[:1] in _SOLE:
+        return _SOLE[mark[:1]]
+    if mark.endswith(b","):
+        return Separator.LISTED
+    return Separator.BARRED if mark.endswith(b"|") else Separator.FIRM
+
+
+_SOLE: Final = {b"(": Separator.CALLED, b">": Separator.TAGGED, b"|": Separator.BARRED}
+
+
+def _look_behind(sheet: Sheet, match: Match, name: KeyName, separator: Separator) -> None:
     data = sheet.data
     value = read_value(data, match.end())
     if value is None:
         return
-    separator = next(group for group in range(2, 9) if match.start(group) >= 0)
-    if separator in {_LISTED, _CALLED} and not value.quoted:
+    if separator in {Separator.LISTED, Separator.CALLED} and not value.quoted:
         return
-    if separator == _SPACED and not _binds_by_space(data, match, name, value):
+    if separator is Separator.SPACED and not _binds_by_space(data, match, name, value):
         return
-    if separator == _TAGGED and not _is_element(data, match, value):
+    if separator is Separator.TAGGED and not _is_element(data, match, value):
         return
-    firm = separator in {_FIRM, _TYPED, _TAGGED, _BARRED} or data[match.start()] == 0x2D  # a dash: --password
-    text = data[value.start : value.end].decode("latin-1")
-    alone = _is_alone(data, value.end) or _is_assigned(data, match)
-    setting = Setting(quoted=value.quoted, alone=alone, firm=firm)
-    if is_secret(name, text, setting):
+    is_flag = data[match.start()] == _DASH
+    setting = Setting(
+        quoted=value.quoted,
+        alone=_is_alone(data, value.end) or _is_assigned(data, match),
+        firm=separator in _FIRM or is_flag,
+    )
+    if is_secret(name, data[value.start : value.end].decode("latin-1"), setting):
         sheet.add(value.start, value.end, kind=name.kind, rule="keyed", rank=20)
+
+
+_FIRM: Final = {Separator.FIRM, Separator.TAGGED, Separator.BARRED}
+_DASH: Final = 0x2D
 
 
 def _is_assigned(data: bytes, match: Match) -> bool:
     """True for `NAME=value` outside of any call, where even a plain word is a value."""
-    if not (match.group() or b"").endswith(b"="):
+    if not match.group().endswith(b"="):
         return False
     line = data.rfind(b"\n", 0, match.start()) + 1
     return b"(" not in data[line : match.start()]
@@ -113,7 +147,7 @@ def _binds_by_space(data: bytes, match: Match, name: KeyName, value: Value) -> b
     """A flag binds its value by space; other names only a value that cannot be prose or another pair."""
     if _NEXT_PAIR.match(data[value.start : value.end]):
         return False
-    if data[match.start()] == 0x2D:  # a dash
+    if data[match.start()] == _DASH:
         return data[value.start : value.start + 1] != b"-"
     if name.announces < Announces.SECRET:
         if name.kind == "password":

@@ -37,11 +37,12 @@ _PGPASS: Final = linear(
     r"(?:^|\n)[> \t]{0,20}(?:[A-Za-z0-9*][A-Za-z0-9.\-*]*):(?:\d{2,5}|\*):[A-Za-z0-9_*.\-]+:[A-Za-z0-9_*.@\-]+:([^\s:\"'\\]{3,})[ \t]*(?:[\r\n\"'\\]|$)"
 )
 _USER_LINE: Final = linear(r"(?:^|\n)[> \t]{0,8}([a-z_][a-z0-9_\-]{0,31}):([^\s:/\"'<>|,]{8,64})[ \t]*\r?(?:\n|$)")
-_HEADER_WORD: Final = linear(
-    r"(?:passw|passwd|pwd|\bpass\b|secret|token|api.?key|access.?key|\xe5\xaf\x86\xe7\xa0\x81|\xe5\x8f\xa3\xe4\xbb\xa4|\xe5\xaf\x86\xe9\x92\xa5|\xe4\xbb\xa4\xe7\x89\x8c)", ignore_case=True
+_HEADER: Final = linear(
+    r"(?:^|\n)([^\n:={}()<>\\$;]*(?:passw|pwd|\bpass\b|secret|token|api.?key|access.?key|密码|口令|密钥|令牌)[^\n:={}()<>\\$;]*)\r?\n",
+    ignore_case=True,
 )
 _CHINESE_HEADERS: Final = {"密码": "password", "口令": "password", "密钥": "secret_key", "令牌": "token", "初始密码": "password", "登录密码": "password"}
-_DELIMITERS: Final = (b"|", b"\t", b",", b";")
+_DELIMITERS: Final = (b"|", b"\t", b",")
 _TITLE: Final = re.compile(r"[\w .()（）/#-]{0,30}$")
 _MOST_ROWS: Final = 500
 _COLUMN_GAP: Final = re.compile(rb"[ \t]{2,}|\t")
@@ -55,7 +56,7 @@ def detect(sheet: Sheet) -> None:
     for match in _NAMED.finditer(data):
         _add_named(sheet, match)
     for match in _VALUED.finditer(data):
-        name = understand((match.group(2) or b"").decode("latin-1"))
+        name = understand(match.group(2).decode("latin-1"))
         _judge(sheet, name, Value(*match.span(1), quoted=True))
     if b"Secret" in data:
         _find_manifests(sheet)
@@ -64,12 +65,11 @@ def detect(sheet: Sheet) -> None:
             if not is_stand_in(sheet.data[match.start(1) : match.end(1)].decode("latin-1")):
                 sheet.add(*match.span(1), kind="pgpass", rule="structure.pgpass", rank=36)
         _find_user_lines(sheet)
-    if _HEADER_WORD.search(data):
-        _find_tables(sheet)
+    _find_tables(sheet)
 
 
 def _add_named(sheet: Sheet, match: Match) -> None:
-    name = understand((match.group(1) or b"").decode("latin-1"))
+    name = understand(match.group(1).decode("latin-1"))
     value = read_value(sheet.data, match.end())
     if value is not None:
         _judge(sheet, name, value)
@@ -133,37 +133,27 @@ def _find_user_lines(sheet: Sheet) -> None:
 
 
 def _is_login(match: Match) -> bool:
-    text = (match.group(2) or b"").decode("latin-1")
+    text = match.group(2).decode("latin-1")
     mixed = any(not char.isalnum() for char in text) or any(map(str.isupper, text))
     return is_strong(text) and mixed and not is_stand_in(text) and "." not in text
 
 
 def _find_tables(sheet: Sheet) -> None:
-    lines = _lines(sheet.data)
-    for index, (start, line) in enumerate(lines):
-        if not _HEADER_WORD.search(line) or index + 1 >= len(lines):
+    """Rows below a header line that names a secret column."""
+    data, behind = sheet.data, 0
+    for match in _HEADER.finditer(data):
+        start, end = match.span(1)
+        if start < behind:
             continue
         sheet.budget.check()
-        for delimiter in _DELIMITERS:
-            if delimiter in line:
-                _read_table(sheet, lines[index : index + _MOST_ROWS], delimiter)
-                break
-        else:
-            if _COLUMN_GAP.search(line.strip()):
-                _read_table(sheet, lines[index : index + _MOST_ROWS], None)
-        del start
+        header = data[start:end]
+        delimiter = next((mark for mark in _DELIMITERS if mark in header), None)
+        if delimiter or _COLUMN_GAP.search(header.strip()):
+            behind = _read_table(sheet, header, end + 1, delimiter)
 
 
-def _lines(data: bytes) -> list[tuple[int, bytes]]:
-    found, at = [], 0
-    for line in data.split(b"\n"):
-        found.append((at, line))
-        at += len(line) + 1
-    return found
-
-
-def _read_table(sheet: Sheet, lines: list[tuple[int, bytes]], delimiter: bytes | None) -> None:
-    _, header = lines[0]
+def _read_table(sheet: Sheet, header: bytes, at: int, delimiter: bytes | None) -> int:
+    """Redact the secret columns of the rows from `at` on; return where the table ends."""
     titles = [_title(header[a:b]) for a, b in _cells(header, delimiter)]
     columns = {
         index: understand(title)
@@ -171,16 +161,24 @@ def _read_table(sheet: Sheet, lines: list[tuple[int, bytes]], delimiter: bytes |
         if understand(title).announces >= Announces.SECRET
     }
     if not columns or len(titles) < 2 or not all(map(_TITLE.match, titles)):  # noqa: PLR2004
-        return
-    for start, line in lines[1:]:
+        return at
+    for _ in range(_MOST_ROWS):
+        end = sheet.data.find(b"\n", at)
+        line = sheet.data[at : end if end >= 0 else len(sheet.data)]
         cells = list(_cells(line, delimiter))
         if len(cells) != len(titles):
-            return
+            return at
         for index, name in columns.items():
-            a, b = _stripped(line, *cells[index])
-            text = line[a:b].decode("latin-1")
-            if b > a and is_secret(name, text, _TABLE_SETTING):
-                sheet.add(start + a, start + b, kind="table_password", rule="structure.table", rank=19)
+            _read_cell(sheet, at, line[slice(*cells[index])], cells[index][0], name)
+        at += len(line) + 1
+    return at
+
+
+def _read_cell(sheet: Sheet, at: int, cell: bytes, offset: int, name: KeyName) -> None:
+    a, b = _stripped(cell, 0, len(cell))
+    if b > a and is_secret(name, cell[a:b].decode("latin-1"), _TABLE_SETTING):
+        start = at + offset + a
+        sheet.add(start, start + b - a, kind="table_password", rule="structure.table", rank=19)
 
 
 def _cells(line: bytes, delimiter: bytes | None) -> Iterator[tuple[int, int]]:

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from perlica.protection.engine import Match, Pattern, linear
+from perlica.protection.engine import Gates, Match, Pattern, linear
 from perlica.protection.rules.token_table import TABLES
 from perlica.protection.sheet import Sheet
 from perlica.protection.wording import is_dice
@@ -85,7 +85,8 @@ _SHAPES: Final = (
     ("password_hash", "}", r"\{(?:S?SHA\d{0,3}|S?MD5|CRYPT|PBKDF2[A-Z0-9\-]*)\}[A-Za-z0-9+/=$.]{16,}"),
     ("password_hash", "*", r"\*[0-9A-F]{40}\b"),
 )
-_SHAPED: Final = tuple((kind, gate.encode(), linear(pattern)) for kind, gate, pattern in _SHAPES)
+_SHAPED: Final = tuple((kind, gate, linear(pattern)) for kind, gate, pattern in _SHAPES)
+_GATES: Final = Gates(gate for _, gate, _ in _SHAPES)
 _LONGEST_TOKEN: Final = 16 * 1024
 _WORD: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
 _GLUE: Final = frozenset(b"-_./+")
@@ -99,9 +100,10 @@ def detect(sheet: Sheet) -> None:
     for match in _PREFIXES.finditer(data):
         start = match.start()
         if start >= behind and (start == 0 or data[start - 1] not in _WORD):
-            behind = _read_token(sheet, start, match.group() or b"")
+            behind = _read_token(sheet, start, match.group())
+    present = _GATES.present(data)
     for kind, gate, pattern in _SHAPED:
-        if gate in data:
+        if gate in present:
             for match in pattern.finditer(data):
                 if match.start() == 0 or data[match.start() - 1] not in _WORD:
                     _read_shape(sheet, match, kind)
@@ -166,5 +168,5 @@ def completes(run: bytes) -> bool:
     if not match:
         return False
     return any(
-        row.usual and len(run) >= row.usual and row.pattern.match(run) for row in _TOKENS[match.group() or b""]
+        row.usual and len(run) >= row.usual and row.pattern.match(run) for row in _TOKENS[match.group() ]
     )

@@ -7,7 +7,7 @@ import re
 from typing import Final
 from urllib.parse import unquote
 
-from perlica.protection.engine import Pattern, linear
+from perlica.protection.engine import Gates, Pattern, linear
 from perlica.protection.sheet import Sheet
 from perlica.protection.values import UUID, is_stand_in, is_strong
 from perlica.protection.wording import is_dice
@@ -55,10 +55,28 @@ _HOOKS: Final = tuple(
     )
 )
 _HOOK_GATES: Final = (
-    b"hooks.slack", b"/webhooks/", b"qyapi.", b"dingtalk", b"/hook/", b"trigger-webhook", b"office.com/webhook",
-    b"api.telegram", b"hooks.zapier", b"maker.ifttt", b"://hook.", b"ftqq", b"api.day.app", b"/hooks/", b"/hooks/",
-    b"hc-ping", b"", b"chat.googleapis", b"logic.azure", b"",
-)  # fmt: skip
+    "hooks.slack",
+    "/webhooks/",
+    "qyapi.",
+    "dingtalk",
+    "/hook/",
+    "trigger-webhook",
+    "office.com/webhook",
+    "api.telegram",
+    "hooks.zapier",
+    "maker.ifttt",
+    "://hook.",
+    "ftqq",
+    "api.day.app",
+    "/hooks/",
+    "/hooks/",
+    "hc-ping",
+    "",
+    "chat.googleapis",
+    "logic.azure",
+    "",
+)
+_GATES: Final = Gates(filter(None, _HOOK_GATES), ignore_case=True)
 _SHARE: Final = linear(
     r"(?:ss|ssr|vmess|trojan|trojan-go|vless|hysteria|hysteria2|hy2|tuic|snell|anytls|naive\+https|wireguard|juicity)://([A-Za-z0-9+/=_\-%:.~!*@$&]{6,})",
 )
@@ -130,11 +148,10 @@ def _add_share(sheet: Sheet, start: int, end: int) -> None:
 
 
 def _find_hooks(sheet: Sheet) -> None:
-    lowered = sheet.data.lower()
+    present = _GATES.present(sheet.data)
     for gate, pattern in zip(_HOOK_GATES, _HOOKS, strict=True):
-        if gate and gate not in lowered:
-            continue
-        _find_hook(sheet, pattern, loose=not gate)
+        if not gate or gate in present:
+            _find_hook(sheet, pattern, loose=not gate)
 
 
 def _find_hook(sheet: Sheet, pattern: Pattern, *, loose: bool) -> None:

@@ -57,8 +57,8 @@ def _is_token(data: bytes, match: Match) -> bool:
         return False
     if data[end : end + 1] in {b"/", b".", b"@"} and data[end + 1 : end + 2].isalnum():
         return False
-    mark = (match.group(1) or b"").decode("latin-1")
-    body = (match.group(2) or b"").decode("latin-1").rstrip("=")
+    mark = match.group(1).decode("latin-1")
+    body = match.group(2).decode("latin-1").rstrip("=")
     if mark.split("_")[0].split("-")[0].lower() in _NO_SECRET or UUID.search(body):
         return False
     if _BENIGN_NAME.search(data[max(0, start - 24) : start]):

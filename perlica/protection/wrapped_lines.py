@@ -1,0 +1,117 @@
+"""Lines that were broken in the middle of a token, joined again.
+
+A reading of its own: of what is found in it, only hits across a seam count.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from perlica.protection.engine import linear
+from perlica.protection.rules.tokens import completes
+from perlica.protection.view import View, ViewBuilder
+from perlica.protection.wording import is_dice, jumble, wordiness
+
+_AROUND: Final = 320
+_LONGEST_LINE: Final = 2000
+_LONGEST_WORD: Final = 12
+_FURTHER: Final = 1024
+_TOKEN: Final = r"[A-Za-z0-9+/_\-.~!@#$%^&*=:]"
+_BREAK: Final = linear(_TOKEN + r"[ \t]*\r?\n[> \t|]*" + _TOKEN)
+_TOKEN_BYTES: Final = (
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-.~!@#$%^&*:"
+)
+_RIGHT: Final = re.compile(rb"[A-Za-z0-9+/_\-.~!@#$%^&*][A-Za-z0-9+/=_\-.~!@#$%^&*]+:?")
+_SHORTEST_LEFT: Final = 4
+_ASSIGNS: Final = re.compile(rb"[A-Za-z_][A-Za-z0-9_.\-]*(?::$|=[^=]|:[^:])")
+_BETWEEN_WORDS: Final = re.compile(r"[-_.@/:,]")
+_DATE_LIKE: Final = re.compile(rb"(?:\d{4}-\d\d|\d\d:\d\d|\d{1,3}(?:\.\d{1,3}){3}$|[0-9.\-:]+$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A line break inside a token, perhaps: the runs on both sides, and where they stand."""
+
+    left: tuple[int, int]
+    right: tuple[int, int]
+
+
+def join_lines(data: bytes) -> tuple[View, tuple[int, ...]] | None:
+    """Return lines joined where a token seems to go on behind a line break, and where the seams are."""
+    builder = ViewBuilder()
+    seams: list[int] = []
+    chain: list[Break] = []
+    for found in _breaks(data):
+        if chain and found.left[0] != chain[-1].right[0]:
+            seams.extend(_add_chain(builder, data, chain))
+            chain = []
+        chain.append(found)
+    if not chain:
+        return None
+    seams.extend(_add_chain(builder, data, chain))
+    return builder.build(), tuple(seams)
+
+
+def _breaks(data: bytes) -> Iterator[Break]:
+    for match in _BREAK.finditer(data):
+        end, start = match.start() + 1, match.end() - 1
+        before = data[max(0, end - _LONGEST_LINE) : end]
+        left = before[len(before.rstrip(_TOKEN_BYTES)) :]
+        right = _RIGHT.match(data, start, start + _LONGEST_LINE)
+        if right and _goes_on(left, right.group()):
+            yield Break((end - len(left), end), right.span())
+
+
+def _goes_on(left: bytes, right: bytes) -> bool:
+    if len(left) < _SHORTEST_LEFT or _is_word(left) or _is_word(right):
+        return False
+    if _DATE_LIKE.match(right) or b"==" in right.rstrip(b"=") or _assigns(right) or completes(left):
+        return False
+    return _is_piece(right) and _is_piece(left)
+
+
+def _is_word(run: bytes) -> bool:
+    """True for a plain word, the commonest thing at either side of a line break."""
+    word = run.rstrip(b".:!,")
+    if not word.isalpha() or len(word) > _LONGEST_WORD or not word[1:].islower():
+        return not word
+    return len(word) <= 5 or wordiness(word.decode("latin-1")) > -1  # noqa: PLR2004
+
+
+def _assigns(run: bytes) -> bool:
+    """True for the beginning of another pair, `LOG_LEVEL=info`."""
+    match = _ASSIGNS.match(run)
+    return bool(match) and not is_dice(re.split(rb"[=:]", run)[0].decode("latin-1"))
+
+
+def _is_worded(text: str) -> bool:
+    """True for words in kebab, snake or camel case."""
+    return _BETWEEN_WORDS.sub("", text).isalpha() and not is_dice(text)
+
+
+def _is_piece(run: bytes) -> bool:
+    """True for what can be part of a token and hardly a word."""
+    text = run.strip(b".:!").decode("latin-1")
+    if len(text) >= 16 and is_dice(text):  # noqa: PLR2004
+        return True
+    if text.isalpha():
+        return (wordiness(text) < -0.5 and len(text) >= 4) or jumble(text) > 0.34  # noqa: PLR2004
+    return any(map(str.isalnum, text)) and not _is_worded(text)
+
+
+def _add_chain(builder: ViewBuilder, data: bytes, chain: list[Break]) -> Iterator[int]:
+    """Append the joined lines and yield where in the view they were joined."""
+    at = back_to_space(data, max(0, chain[0].left[0] - _AROUND))
+    builder.separate(at)
+    for found in chain:
+        builder.copy(data, at, found.left[1])
+        yield builder.length
+        at = found.right[0]
+    builder.copy(data, at, min(len(data), chain[-1].right[1] + 2))
+
+
+def back_to_space(data: bytes, at: int) -> int:
+    """Return the start of the run that `at` is in: half a token must not look like a whole one."""
+    floor = max(0, at - _FURTHER)
+    return max(data.rfind(b" ", floor, at), data.rfind(b"\n", floor, at), floor - 1) + 1

@@ -1,0 +1,94 @@
+"""Sandboxes and the global image as the console shows them."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from perlica.stores.database import Database, Row
+from perlica.stores.views.columns import (
+    PASSAGE_CODE_POINTS,
+    Excerpt,
+    excerpt,
+    read_all,
+    read_one,
+    texts,
+    with_excerpts,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxView:
+    """A sandbox; `slot` is None once it is deleted or lost, `limits` are JSON."""
+
+    id: int
+    name: str
+    slot: int | None
+    state: str
+    state_reason: str
+    purpose: Excerpt = field(repr=False)
+    node: str
+    instance: str
+    image_digest: str
+    image_revision: int
+    limits: str
+    network: str
+    created_at_ms: int
+    last_active_at_ms: int
+    ended_at_ms: int | None
+    has_unknown: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageView:
+    """The one global image."""
+
+    reference: str
+    digest: str
+    introduction: str
+    revision: int
+    updated_at_ms: int
+
+
+_SELECT: Final = f"""
+SELECT id, slot, image_revision, created_at_ms, last_active_at_ms, ended_at_ms,
+    {texts("name", "state", "state_reason", "node", "instance", "image_digest", "network")},
+    {excerpt("purpose", PASSAGE_CODE_POINTS)},
+    CAST(substr(limits, 1, 4096) AS BLOB) AS limits,
+    EXISTS (SELECT 1 FROM sandbox_operations AS done
+        JOIN operations ON operations.id = done.operation_id
+        WHERE operations.state = 'unknown' AND done.sandbox_id = sandboxes.id) AS has_unknown
+FROM sandboxes
+"""  # noqa: S608 - joined from constants only
+_LIVING: Final = f"{_SELECT} WHERE slot IS NOT NULL ORDER BY slot"
+_ENDED: Final = f"{_SELECT} WHERE slot IS NULL ORDER BY id DESC LIMIT :limit"
+_FIND: Final = f"{_SELECT} WHERE id = :id"
+_IMAGE: Final = f"""
+SELECT {texts("reference", "digest", "introduction")}, revision, updated_at_ms
+FROM sandbox_image_config
+"""  # noqa: S608
+
+
+def list_living(db: Database) -> tuple[SandboxView, ...]:
+    """Every sandbox that holds a slot, by slot."""
+    return tuple(map(_sandbox, read_all(db, _LIVING)))
+
+
+def list_ended(db: Database, limit: int) -> tuple[SandboxView, ...]:
+    """The newest of those that are deleted or lost."""
+    return tuple(map(_sandbox, read_all(db, _ENDED, {"limit": limit})))
+
+
+def find_sandbox(db: Database, sandbox: int) -> SandboxView | None:
+    """A sandbox by its row."""
+    row = read_one(db, _FIND, {"id": sandbox})
+    return None if row is None else _sandbox(row)
+
+
+def find_image(db: Database) -> ImageView | None:
+    """The global image, None before one was set."""
+    row = read_one(db, _IMAGE)
+    return None if row is None else ImageView(**row)
+
+
+def _sandbox(row: Row) -> SandboxView:
+    row["has_unknown"] = bool(row["has_unknown"])
+    return SandboxView(**with_excerpts(row, "purpose"))
