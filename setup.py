@@ -29,6 +29,7 @@ NATIVE = Extension(
 INSIDE = Extension(
     "sandboxd._files",
     sources=["sandboxd/inside/files.c"],
+    depends=["sandboxd/inside/system.h"],
     extra_compile_args=[
         "-std=c11",
         "-O2",

@@ -8,24 +8,28 @@ from sandboxd.wire import ErrorAnswer, ErrorCode
 
 
 class Fault(Exception):
-    """Base: `remedy` says what helps, `kernel` holds the kernel's own words."""
+    """Base: `remedy` says what helps, `kernel` holds the words of the kernel or of a program.
+
+    `is_recorded`: it is the answer of an operation whose id is used up.
+    """
 
     code: ErrorCode = "refused"
 
     def __init__(self, message: str, *, remedy: str = "", kernel: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.message = message
+        self.is_recorded = False
         self.remedy = remedy
         self.kernel = kernel
 
-    def answer(self, *, recorded: bool = False) -> ErrorAnswer:
+    def answer(self) -> ErrorAnswer:
         """The same as it travels."""
         return ErrorAnswer(
             error=self.code,
             message=self.message,
             remedy=self.remedy,
             kernel=self.kernel,
-            recorded=recorded,
+            recorded=self.is_recorded,
         )
 
 
@@ -73,4 +77,6 @@ _CLASSES: dict[ErrorCode, type[Fault]] = {
 def fault_of(answer: ErrorAnswer) -> Fault:
     """The fault that a recorded answer stands for."""
     kind = _CLASSES[answer.error]
-    return kind(answer.message, remedy=answer.remedy, kernel=answer.kernel)
+    fault = kind(answer.message, remedy=answer.remedy, kernel=answer.kernel)
+    fault.is_recorded = answer.recorded
+    return fault

@@ -42,7 +42,6 @@ def napcat_settings(config: Config, secrets: Secrets) -> NapCatSettings:
         dead_after_s=section.silence_within_s,
         backoff_cap_s=section.reconnect_at_most_s,
         frame_limit_bytes=section.max_frame_bytes,
-        queue_frames=section.inbound_frames,
         catch_up=CatchUpSettings(page_messages=section.catch_up_messages),
     )
 

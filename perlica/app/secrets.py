@@ -74,14 +74,19 @@ class SecretInvalid(Misconfigured):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secrets:
-    """Everything secret that the configuration names; `model_key` is None for a model inside."""
+    """Everything secret that the configuration names; `model_key` is None for a model inside.
+
+    `console_proxy` is None where no proxy is trusted.
+    """
 
     napcat_token: Secret
     model_key: Secret | None
+    console_proxy: Secret | None = None
 
     def values(self) -> tuple[str, ...]:
         """The bare values, for the log's formatter to hide."""
-        return tuple(secret.reveal() for secret in (self.napcat_token, self.model_key) if secret)
+        named = (self.napcat_token, self.model_key, self.console_proxy)
+        return tuple(secret.reveal() for secret in named if secret)
 
 
 def secret_files(config: Config) -> tuple[tuple[str, Path], ...]:
@@ -89,6 +94,8 @@ def secret_files(config: Config) -> tuple[tuple[str, Path], ...]:
     files = [("napcat.token_file", config.napcat.token_file)]
     if config.model.key_file is not None:
         files.append(("model.key_file", config.model.key_file))
+    if config.console.proxy_secret_file is not None:
+        files.append(("console.proxy_secret_file", config.console.proxy_secret_file))
     return tuple(files)
 
 
@@ -98,7 +105,11 @@ def read_secrets(config: Config) -> Secrets:
     Raises: SecretInvalid for the first file that cannot be used.
     """
     found = {key: read_secret(path, key=key) for key, path in secret_files(config)}
-    return Secrets(napcat_token=found["napcat.token_file"], model_key=found.get("model.key_file"))
+    return Secrets(
+        napcat_token=found["napcat.token_file"],
+        model_key=found.get("model.key_file"),
+        console_proxy=found.get("console.proxy_secret_file"),
+    )
 
 
 def read_secret(path: Path, *, key: str) -> Secret:

@@ -19,11 +19,17 @@ class CancelToken:
         self._event = threading.Event()
         self._callbacks: dict[int, Callable[[], None]] = {}
         self._next = 0
+        self._is_leaving = False
 
     @property
     def is_set(self) -> bool:
-        """Whether cancel was asked for."""
+        """Whether the waiting is to end, by a cancel or because the process ends."""
         return self._event.is_set()
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether only the waiting ends: what runs outside goes on, the next process finds it."""
+        return self._is_leaving
 
     def wait(self, within_s: float) -> bool:
         """Wait until it is set, at most `within_s` seconds; whether it is set."""
@@ -36,9 +42,17 @@ class CancelToken:
 
     def set(self) -> None:
         """Ask everybody to stop; returns at once, each callback runs in its own thread."""
+        self._set(is_leaving=False)
+
+    def leave(self) -> None:
+        """Ask everybody to stop waiting and to leave what runs outside as it is."""
+        self._set(is_leaving=True)
+
+    def _set(self, *, is_leaving: bool) -> None:
         with self._lock:
             if self._event.is_set():
                 return
+            self._is_leaving = is_leaving
             self._event.set()
             callbacks = list(self._callbacks.values())
             self._callbacks.clear()

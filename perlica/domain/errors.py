@@ -31,6 +31,10 @@ class Retryable(PerlicaError):
     """Nothing happened; the same request may be made again."""
 
 
+class StoreUnavailable(Retryable):
+    """The database cannot take the write now; the whole step may be taken up again later."""
+
+
 class OutcomeUnknown(PerlicaError):
     """It may have happened: look it up by its operation id, never repeat it."""
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 import rfc8785
 
+from perlica.domain.errors import Refused
 from perlica.domain.ids import PlanHash
 
 JsonValue = str | int | float | bool | None | list["JsonValue"] | dict[str, "JsonValue"]
@@ -67,10 +68,21 @@ class ActionPlan:
 
 
 def canonical_json(value: JsonValue) -> bytes:
-    """RFC 8785 bytes of a JSON value."""
-    return rfc8785.dumps(value)
+    """RFC 8785 bytes of a JSON value.
+
+    Raises: Refused for a value that has none: a whole number beyond 2^53, a lone surrogate.
+    """
+    try:
+        return rfc8785.dumps(value)
+    except rfc8785.CanonicalizationError as error:
+        raise Refused(
+            "not_canonical", "a parameter has no canonical form: a number too large, or bad text"
+        ) from error
 
 
 def hash_plan(plan: ActionPlan) -> PlanHash:
-    """SHA-256 (hex) over the canonical JSON of the plan's effect fields."""
+    """SHA-256 (hex) over the canonical JSON of the plan's effect fields.
+
+    Raises: Refused as `canonical_json`.
+    """
     return PlanHash(hashlib.sha256(canonical_json(plan.effect_fields())).hexdigest())

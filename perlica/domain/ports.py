@@ -89,14 +89,17 @@ class SandboxRunner(Protocol):
     def run(self, job: SandboxJob, cancel: CancelToken, *, within_s: float) -> JobOutcome:
         """Wait for the job's end; its operation row is committed when this returns.
 
+        A cancel stops the job; a token that is leaving ends the waiting alone.
+
         Raises: Cancelled, Refused, Retryable (never started), OutcomeUnknown, Misconfigured.
         """
         ...
 
-    def settle(self, job: SandboxJob, *, within_s: float) -> JobOutcome:
+    def settle(self, job: SandboxJob, cancel: CancelToken, *, within_s: float) -> JobOutcome:
         """Find out how a job ended that was in hand at a crash; never runs it again.
 
-        Raises: as `run`; OutcomeUnknown when the backend cannot say.
+        A cancel ends the asking and changes nothing. Raises: as `run`; OutcomeUnknown when the
+        backend cannot say.
         """
         ...
 

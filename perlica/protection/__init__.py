@@ -6,6 +6,8 @@ It promises no zero miss rate: a clean scan is `scanned_no_findings`, never "saf
 
 from perlica.protection.cut import SMALLEST_PART, split, truncate
 from perlica.protection.entry import JsonValue, join, protect, protect_line
+from perlica.protection.operators import OperatorRule, configure
+from perlica.protection.preview import Place, Preview, preview
 from perlica.protection.seal import (
     POLICY_VERSION,
     Channel,
@@ -15,6 +17,7 @@ from perlica.protection.seal import (
     not_scanned,
     restore,
 )
+from perlica.protection.stream import OutputStream
 
 __all__ = [
     "POLICY_VERSION",
@@ -22,10 +25,16 @@ __all__ = [
     "Channel",
     "Finding",
     "JsonValue",
+    "OperatorRule",
+    "OutputStream",
+    "Place",
+    "Preview",
     "Protected",
     "ProtectionStatus",
+    "configure",
     "join",
     "not_scanned",
+    "preview",
     "protect",
     "protect_line",
     "restore",

@@ -3,12 +3,11 @@
 The entry calls it; the preview too, which also wants to know where the findings were.
 """
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from perlica.protection import placeholder, redaction
+from perlica.protection import json_text, placeholder, redaction
 from perlica.protection.budget import (
     MAX_VALUE_BYTES,
     OVERLAP_BYTES,
@@ -16,13 +15,15 @@ from perlica.protection.budget import (
     Budget,
     ScanIncomplete,
 )
+from perlica.protection.placeholder import blank
 from perlica.protection.redaction import Span
-from perlica.protection.rules import KINDS
+from perlica.protection.rules import is_kind
 from perlica.protection.scanning import scan
 from perlica.protection.seal import Channel, Finding
 from perlica.protection.sheet import Hit
 
 _ROUNDS: Final = 4
+_JSON_WALK_S: Final = 1.0
 _SURROUNDINGS: Final = 2048
 
 
@@ -42,48 +43,55 @@ class Document:
             UnicodeEncodeError: the text holds lone surrogates.
         """
         del channel  # every door gets the same rules; the channel is for callers' own records
-        clean = placeholder.escape_look_alikes(text, KINDS.__contains__)
+        clean = placeholder.escape_look_alikes(text, is_kind)
         data = clean.encode()
-        spans = find_spans(clean)
+        as_json = json_text.is_json(clean)
+        spans = find_spans(clean, as_json=as_json)
         if not spans:
             return cls(clean, ())
         found, numbering = redaction.findings(spans), placeholder.Numbering(clean)
         for _ in range(_ROUNDS):
-            data, places = redaction.replace(data, spans, numbering), spans
-            spans = _find_again(data, places)
+            data, places = redaction.replace(data, spans, numbering)
+            spans = _find_again(data, places, as_json=as_json)
             if not spans:
                 result = data.decode()
-                _hold_json(clean, result)
+                if as_json and not json_text.is_json(result):
+                    raise ScanIncomplete("json")
                 return cls(result, found)
             found += redaction.findings(spans)
         raise ScanIncomplete("rescan")
 
 
-def find_spans(text: str) -> tuple[Span, ...]:
+def find_spans(text: str, *, as_json: bool = False) -> tuple[Span, ...]:
     """Return what is to be replaced, in byte offsets of the UTF-8 text."""
     data = text.encode()
     if len(data) > MAX_VALUE_BYTES:
         raise ScanIncomplete("value size")
-    hits: list[Hit] = []
-    for offset, unit in _units(text, data):
-        hits.extend(
-            Hit(hit.start + offset, hit.end + offset, hit.kind, hit.rule, hit.rank)
-            for hit in scan(unit, Budget.start())
-        )
+    hits = _hits_in(data, _units(data))
+    if as_json:
+        hits.extend(json_text.find_hits(blank(data), Budget.start(_JSON_WALK_S)))
+        return json_text.fit(redaction.unite(hits, data), data)
     return redaction.unite(hits, data)
 
 
-def _units(text: str, data: bytes) -> Iterator[tuple[int, str]]:
-    """Yield offset and text of each unit; neighbours overlap, so that no cut decides what is found."""
+def _hits_in(data: bytes, stretches: Iterable[tuple[int, int]]) -> list[Hit]:
+    return [
+        hit.moved(start)
+        for start, end in stretches
+        for hit in scan(data[start:end].decode(), Budget.start())
+    ]
+
+
+def _units(data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the stretches to scan; neighbours overlap, so that no cut decides what is found."""
     if len(data) <= UNIT_BYTES + OVERLAP_BYTES:
-        yield 0, text
+        yield 0, len(data)
         return
     start = 0
     while start < len(data):
         end = min(len(data), start + UNIT_BYTES)
         first = _line_start(data, max(0, start - OVERLAP_BYTES))
-        last = len(data) if end >= len(data) else _line_end(data, end)
-        yield first, data[first:last].decode()
+        yield first, len(data) if end >= len(data) else _line_end(data, end)
         start = end
 
 
@@ -98,30 +106,30 @@ def _line_start(data: bytes, at: int) -> int:
 
 def _line_end(data: bytes, at: int) -> int:
     limit = min(len(data), at + OVERLAP_BYTES)
-    newline = data.find(b"\n", at, limit)
+    newline = data.rfind(b"\n", at, limit)
     end = newline if newline >= 0 else limit
     while end < len(data) and 0x80 <= data[end] < 0xC0:
         end += 1
     return end
 
 
-def _find_again(data: bytes, places: tuple[Span, ...]) -> tuple[Span, ...]:
+def _find_again(
+    data: bytes, places: Sequence[tuple[int, int]], *, as_json: bool
+) -> tuple[Span, ...]:
     """Return what is found in redacted `data`; of a long text only the surroundings of what changed."""
-    del places
-    return find_spans(data.decode())
+    if len(data) <= UNIT_BYTES:
+        return find_spans(data.decode(), as_json=as_json)
+    spans = redaction.unite(_hits_in(data, _surroundings(data, places)), data)
+    return json_text.fit(spans, data) if as_json else spans
 
 
-def _hold_json(before: str, after: str) -> None:
-    """A valid JSON text must stay valid."""
-    if before[:1] not in {"{", "["} or not _is_json(before):
-        return
-    if not _is_json(after):
-        raise ScanIncomplete("json")
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True
+def _surroundings(data: bytes, places: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    start = end = 0
+    for first, last in places:
+        if first - _SURROUNDINGS > end or last - start > UNIT_BYTES:
+            if end > start:
+                yield start, end
+            start = _line_start(data, max(0, first - _SURROUNDINGS))
+        end = _line_end(data, min(len(data), last + _SURROUNDINGS))
+    if end > start:
+        yield start, end

@@ -51,24 +51,30 @@ def _continues(data: bytes, at: int) -> bool:
     return 0x80 <= data[at] < 0xC0
 
 
-def replace(data: bytes, spans: Sequence[Span], numbering: Numbering) -> bytes:
-    """Return `data` with each span replaced by its placeholder."""
+def replace(
+    data: bytes, spans: Sequence[Span], numbering: Numbering
+) -> tuple[bytes, tuple[tuple[int, int], ...]]:
+    """Return `data` with each span replaced by its placeholder, and where the placeholders stand."""
     pieces: list[bytes] = []
-    at = 0
+    places: list[tuple[int, int]] = []
+    at = length = 0
     for span in spans:
-        pieces.append(data[at : span.start])
+        before = data[at : span.start]
         placed = numbering.place(span.kind, data[span.start : span.end]).encode()
-        pieces.append(_quoted_in_json(data, span, placed))
+        placed = _quoted_in_json(data, span, placed)
+        pieces.extend((before, placed))
+        length += len(before) + len(placed)
+        places.append((length - len(placed), length))
         at = span.end
     pieces.append(data[at:])
-    return b"".join(pieces)
+    return b"".join(pieces), tuple(places)
 
 
 def _quoted_in_json(data: bytes, span: Span, placed: bytes) -> bytes:
     """A bare JSON value (`"pin": 1234`) becomes a string, so that the document stays valid."""
     before = data[max(0, span.start - 4) : span.start].rstrip(b" ")
     after = data[span.end : span.end + 1]
-    bare = before.endswith(b'":') and after in b",}] \n" and data[span.start : span.start + 1] != b'"'
+    bare = before[-2:] in {b'":', b"[", b","} and after in b",}] \r\n" and data[span.start : span.start + 1] != b'"'
     return b'"' + placed + b'"' if bare else placed
 
 

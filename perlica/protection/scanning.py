@@ -11,7 +11,7 @@ from perlica.protection.budget import Budget
 from perlica.protection.folding import fold, fold_bytes
 from perlica.protection.placeholder import blank
 from perlica.protection.readings import crosses, rejoin, unescape
-from perlica.protection.rules import DETECTORS
+from perlica.protection.rules import detectors
 from perlica.protection.sheet import Hit, Sheet
 from perlica.protection.view import BORDER, View
 
@@ -48,7 +48,7 @@ def _scan_bytes(data: bytes, budget: Budget, *, rounds: int, depth: int) -> list
 
 def _detected(data: bytes, budget: Budget, depth: int) -> Sheet:
     sheet = Sheet(data, budget)
-    for detect in DETECTORS:
+    for detect in detectors():
         detect(sheet)
         budget.check()
     _scan_blobs(sheet, depth)

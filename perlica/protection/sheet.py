@@ -1,6 +1,6 @@
 """What a rule is given: the bytes of one view, the budget, and a place to note hits."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from perlica.protection.budget import Budget
 from perlica.protection.placeholder import FILLER
@@ -15,6 +15,10 @@ class Hit:
     kind: str
     rule: str
     rank: int
+
+    def moved(self, by: int) -> "Hit":
+        """Return the hit in a text that begins `by` bytes earlier."""
+        return replace(self, start=self.start + by, end=self.end + by) if by else self
 
 
 @dataclass(slots=True)

@@ -67,7 +67,7 @@ def jumble(text: str) -> float:
     if len(text) < 2:  # noqa: PLR2004
         return 0.0
     classes = _classes(text)
-    changes = sum(map(ne, classes, classes[1:])) - classes.count("Aa")
+    changes: int = sum(map(ne, classes, classes[1:])) - classes.count("Aa")
     return changes / (len(text) - 1)
 
 

@@ -26,6 +26,7 @@ _RIGHT: Final = re.compile(rb"[A-Za-z0-9+/_\-.~!@#$%^&*][A-Za-z0-9+/=_\-.~!@#$%^
 _SHORTEST_LEFT: Final = 4
 _ASSIGNS: Final = re.compile(rb"[A-Za-z_][A-Za-z0-9_.\-]*(?::$|=[^=]|:[^:])")
 _BETWEEN_WORDS: Final = re.compile(r"[-_.@/:,]")
+_NUMBERED_WORD: Final = re.compile(r"[A-Z]?[a-z]{2,12}[-_]?\d{1,2}$|\d{1,3}$")
 _DATE_LIKE: Final = re.compile(rb"(?:\d{4}-\d\d|\d\d:\d\d|\d{1,3}(?:\.\d{1,3}){3}$|[0-9.\-:]+$)")
 
 
@@ -93,6 +94,8 @@ def _is_worded(text: str) -> bool:
 def _is_piece(run: bytes) -> bool:
     """True for what can be part of a token and hardly a word."""
     text = run.strip(b".:!").decode("latin-1")
+    if _NUMBERED_WORD.match(text):
+        return False
     if len(text) >= 16 and is_dice(text):  # noqa: PLR2004
         return True
     if text.isalpha():

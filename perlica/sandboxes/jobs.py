@@ -3,7 +3,6 @@
 Called by the serializer's worker threads, each with a database connection of its own.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,13 +10,17 @@ from perlica.domain.cancel import CancelToken
 from perlica.domain.clock import monotonic_s, now_ms
 from perlica.domain.errors import (
     Cancelled,
+    Misconfigured,
     OutcomeUnknown,
     PerlicaError,
     Refused,
     Retryable,
     StaleState,
+    StoreUnavailable,
 )
 from perlica.domain.operation import OperationState
+from perlica.domain.outbox import OutboxKind
+from perlica.domain.plan import Level
 from perlica.domain.ports import Create, Delete, JobKind, JobOutcome, SandboxJob, Stop
 from perlica.domain.sandbox import (
     Absence,
@@ -30,52 +33,85 @@ from perlica.domain.sandbox import (
     OperationLookUp,
     SandboxState,
 )
+from perlica.domain.task import FINAL_STATES
+from perlica.domain.texts import Language
+from perlica.domain.texts.notices import say_late_ending
 from perlica.protection import Channel, JsonValue, Protected, protect
 from perlica.sandboxes.contract import SandboxBackend
 from perlica.stores.database import Database
-from perlica.stores.operations import OperationStore
+from perlica.stores.operations import Operation, OperationStore
+from perlica.stores.outbox import OutboxStore
 from perlica.stores.sandboxes import SandboxStore
+from perlica.stores.tasks import TaskStore
 
 _POLL_S = 0.25
 _ASK_WITHIN_S = 30.0
+_RECORD_TRIES = 3
 _LIFECYCLE = frozenset({JobKind.create, JobKind.stop, JobKind.delete})
 
 
-@dataclass(frozen=True, slots=True)
+class NotRecorded(Exception):
+    """The effect is there and its row cannot be written: the process must end and ask again.
+
+    None of our own errors, so that nobody answers it: a restart settles the operation by its id.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobPerformer:
     """The rules of one job over a database connection and a backend."""
 
     database: Database
     backend: SandboxBackend
+    language: Language
 
     def perform(self, job: SandboxJob, cancel: CancelToken) -> JobOutcome:
-        """Start, run and finish the job. Raises what `SandboxRunner.run` says."""
+        """Start, run and finish the job.
+
+        Raises: what `SandboxRunner.run` says; NotRecorded when the end cannot be written down.
+        """
         if cancel.is_set:
             abandon(self.database, job)
             raise Cancelled("cancelled", "cancelled before it started")
-        self._start(job)
+        self._start_or_give_back(job)
         return self._conclude(job, lambda: self._call_or_look_up(job, cancel))
 
-    def _call_or_look_up(self, job: SandboxJob, cancel: CancelToken) -> JobOutcome:
-        """The call's outcome; where the way to it was lost, what the backend says became of it."""
-        try:
-            return self._call(job, cancel)
-        except OutcomeUnknown:
-            return self._look_up(job, _ASK_WITHIN_S, cancel)
+    def settle(self, job: SandboxJob, cancel: CancelToken, within_s: float) -> JobOutcome:
+        """Conclude a job that was in hand at a crash, from what the backend remembers.
 
-    def settle(self, job: SandboxJob, within_s: float) -> JobOutcome:
-        """Conclude a job that was started before a crash, from what the backend remembers."""
+        Raises: as `perform`; Cancelled when `cancel` ended the asking, which changes nothing.
+        """
         row = OperationStore(self.database).find(job.operation)
-        if row is not None and row.state is not OperationState.started:
-            return self._look_up(job, within_s)
-        return self._conclude(job, lambda: self._look_up(job, within_s))
+        is_open = row is not None and row.state in {
+            OperationState.started,
+            OperationState.unknown,
+        }
+        try:
+            found = self._ask_until_ended(job, within_s, cancel)
+        except OutcomeUnknown as error:
+            if is_open:
+                self._finish(job, OperationState.unknown, {"reason": error.code})
+            raise
+        if not is_open:
+            return _outcome_of(job, found)
+        return self._conclude(job, lambda: _outcome_of(job, found))
 
     # --- rows -------------------------------------------------------------------------------
+
+    def _start_or_give_back(self, job: SandboxJob) -> None:
+        """Start it; a job whose sandbox went away meanwhile is taken back and refused."""
+        try:
+            self._start(job)
+        except StaleState as stale:
+            abandon(self.database, job)
+            raise Refused("sandbox_changed", "the sandbox changed; nothing was started") from stale
 
     def _start(self, job: SandboxJob) -> None:
         with self.database.transaction():
             OperationStore(self.database).start(job.operation)
             sandboxes = SandboxStore(self.database)
+            if job.writes and sandboxes.has_unknown(job.sandbox):
+                raise StaleState("sandbox_in_recovery", "an earlier operation is unknown")
             match job.kind:
                 case JobKind.create | JobKind.stop:
                     pass
@@ -113,15 +149,49 @@ class JobPerformer:
         facts: dict[str, JsonValue],
         outcome: JobOutcome | None = None,
     ) -> None:
-        detail = protect_facts(facts)
+        """Write down how it ended. Raises: NotRecorded when the database takes no write."""
+        for tries_left in reversed(range(_RECORD_TRIES)):
+            try:
+                self._write_end(job, state, facts, outcome)
+            except StoreUnavailable as error:
+                if not tries_left:
+                    raise NotRecorded(job.operation) from error
+            except (Misconfigured, StaleState) as error:
+                raise NotRecorded(job.operation) from error
+            else:
+                return
+
+    def _write_end(
+        self,
+        job: SandboxJob,
+        state: OperationState,
+        facts: dict[str, JsonValue],
+        outcome: JobOutcome | None,
+    ) -> None:
         with self.database.transaction():
             operations = OperationStore(self.database)
             if state is OperationState.unknown:
-                operations.mark_unknown(job.operation, str(facts["reason"]))
+                ended = operations.mark_unknown(job.operation, str(facts["reason"]))
             else:
-                operations.finish(job.operation, state, detail)
+                ended = operations.finish(job.operation, state, protect_facts(facts))
             if job.kind in _LIFECYCLE:
                 self._move_sandbox(job, state, outcome)
+            self._tell_if_nobody_waits(ended)
+
+    def _tell_if_nobody_waits(self, ended: Operation) -> None:
+        """The group heard of the task's end before; what it then read as going on has ended now."""
+        if ended.task_id is None or ended.level is Level.low:
+            return
+        task = TaskStore(self.database).find_task(ended.task_id)
+        if task is None or task.state not in FINAL_STATES:
+            return
+        text = say_late_ending(ended.id, ended.action, ended.state, self.language)
+        OutboxStore(self.database).enqueue(
+            key=f"late:{ended.id}:{ended.state}",
+            kind=OutboxKind.notice,
+            content=protect(text, Channel.OUTBOX),
+            task_id=ended.task_id,
+        )
 
     def _move_sandbox(
         self, job: SandboxJob, state: OperationState, outcome: JobOutcome | None
@@ -130,6 +200,7 @@ class JobPerformer:
         row = sandboxes.find(job.sandbox)
         if row is None:
             return
+        is_undeleted = row.state in {SandboxState.deleting, SandboxState.unconfirmed}
         match job.kind, state, outcome:
             case _, OperationState.unknown, _:
                 after, instance = SandboxState.unconfirmed, None
@@ -141,13 +212,26 @@ class JobPerformer:
                 after, instance = SandboxState.deleted, None
             case JobKind.stop, OperationState.succeeded, _:
                 after, instance = SandboxState.stopped, None
-            case JobKind.delete, _, _ if row.state is SandboxState.deleting:
+            case JobKind.delete, _, _ if is_undeleted:
+                after, instance = SandboxState.ready, None
+            case JobKind.stop, _, _ if row.state is SandboxState.unconfirmed:
                 after, instance = SandboxState.ready, None
             case _:
                 return
         sandboxes.move(job.sandbox, before=row.state, after=after, instance=instance)
 
     # --- the backend ------------------------------------------------------------------------
+
+    def _call_or_look_up(self, job: SandboxJob, cancel: CancelToken) -> JobOutcome:
+        """The call's outcome; where the way to it was lost, what the backend says became of it."""
+        try:
+            return self._call(job, cancel)
+        except OutcomeUnknown:
+            pass
+        try:
+            return _outcome_of(job, self._ask_until_ended(job, _ASK_WITHIN_S, cancel))
+        except Cancelled as error:
+            raise OutcomeUnknown("cancelled_asking", "cancelled before it was known") from error
 
     def _call(self, job: SandboxJob, cancel: CancelToken) -> JobOutcome:
         match job.work:
@@ -168,21 +252,22 @@ class JobPerformer:
                     cancel=cancel,
                 )
 
-    def _look_up(
-        self, job: SandboxJob, within_s: float, cancel: CancelToken | None = None
-    ) -> JobOutcome:
-        """Ask until the backend says how it ended; an outcome, or the error that says so.
+    def _ask_until_ended(
+        self, job: SandboxJob, within_s: float, cancel: CancelToken
+    ) -> OperationLookUp:
+        """What the backend says once the operation has ended; one being started is waited for.
 
-        A backend that is being started again is waited for; a cancel ends the waiting.
+        Raises: OutcomeUnknown after `within_s`; Cancelled.
         """
         deadline = monotonic_s() + within_s
         while (found := self._ask(job)) is None or found.fate is OperationFate.running:
             left_s = deadline - monotonic_s()
-            if left_s <= 0 or (cancel is not None and cancel.is_set):
+            if left_s <= 0:
                 why = "backend_silent" if found is None else "still_running"
                 raise OutcomeUnknown(why, "the node does not say how it ended")
-            time.sleep(min(_POLL_S, left_s))
-        return _outcome_of(job, found)
+            cancel.wait(min(_POLL_S, left_s))
+            cancel.check()
+        return found
 
     def _ask(self, job: SandboxJob) -> OperationLookUp | None:
         """What the backend says, None while it says nothing."""
@@ -250,3 +335,17 @@ def protect_facts(facts: dict[str, JsonValue]) -> Protected:
     """Facts as protected JSON; facts whose scan did not finish are left out, not the row."""
     detail = protect(facts, Channel.AUDIT)
     return detail if detail.content else protect({}, Channel.AUDIT)
+
+
+def mark_unknown(database: Database, job: SandboxJob, reason: str) -> None:
+    """Put a job whose worker does not answer into the recovery queue.
+
+    Raises: StaleState when it has ended after all.
+    """
+    with database.transaction():
+        OperationStore(database).mark_unknown(job.operation, reason)
+        row = SandboxStore(database).find(job.sandbox)
+        if job.kind in _LIFECYCLE and row is not None and row.slot is not None:
+            SandboxStore(database).move(
+                job.sandbox, before=row.state, after=SandboxState.unconfirmed
+            )

@@ -15,7 +15,7 @@ from perlica.domain.ids import TaskId
 from perlica.domain.operation import OperationState
 from perlica.domain.texts import Language, Text, clip_line, say_duration
 from perlica.domain.texts.actions import label_action
-from perlica.domain.texts.notices import frame_answer
+from perlica.domain.texts.notices import OPERATION_STATES, frame_answer
 from perlica.protection import SMALLEST_PART
 from perlica.session.neutral import neutralise
 from perlica.stores.operations import Operation
@@ -43,20 +43,6 @@ _USAGE: Final = Text(
     en="Usage: {models} model and {tools} tool calls, {tokens} tokens{estimate}, {elapsed}",
 )
 _ESTIMATE: Final = Text(zh="（估计）", en=" (estimated)")
-_STATES: Final[Mapping[OperationState, Text]] = {
-    OperationState.queued: Text(zh="没有开始", en="not begun"),
-    OperationState.started: Text(zh="还在进行", en="still going on"),
-    OperationState.succeeded: Text(zh="成功", en="done"),
-    OperationState.failed: Text(zh="失败", en="failed"),
-    OperationState.cancelled: Text(zh="已取消", en="cancelled"),
-    OperationState.abandoned: Text(zh="没有执行", en="not executed"),
-    OperationState.unknown: Text(
-        zh="结果不明，等 Owner 处理", en="outcome unknown, an Owner must look"
-    ),
-    OperationState.resolved: Text(
-        zh="结果曾不明，Owner 已处理", en="was unknown, closed by an Owner"
-    ),
-}
 _NEVER_BEGUN: Final = frozenset({OperationState.queued, OperationState.abandoned})
 
 
@@ -147,7 +133,7 @@ def _say_state(operation: Operation, language: Language) -> str:
         return ending.say(language)
     if isinstance(code, int) and code != 0:
         return _EXIT.say(language, code=code)
-    return _STATES[operation.state].say(language)
+    return OPERATION_STATES[operation.state].say(language)
 
 
 def _say_usage(usage: Usage, language: Language) -> str:

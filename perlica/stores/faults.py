@@ -10,7 +10,13 @@ from typing import Final
 
 import apsw
 
-from perlica.domain.errors import Misconfigured, PerlicaError, Refused, Retryable
+from perlica.domain.errors import (
+    Misconfigured,
+    PerlicaError,
+    Refused,
+    Retryable,
+    StoreUnavailable,
+)
 
 _RULES: Final[tuple[tuple[str, str, str], ...]] = (
     ("index 'one_active_task'", "task_active", "another task is alive"),
@@ -39,16 +45,16 @@ _NEW_IDS: Final = ("tasks.id", "approvals.id")
 def translated() -> Iterator[None]:
     """Run a block; an `apsw` error that says something about the world leaves it as one of ours.
 
-    Raises: Refused (a rule of the schema), Retryable (locked, full), Misconfigured (the file).
+    Raises: Refused (a rule of the schema), StoreUnavailable (locked, full), Misconfigured (the file).
     """
     try:
         yield
     except apsw.ConstraintError as error:
         raise _broken_rule(str(error)) from error
     except (apsw.BusyError, apsw.LockedError) as error:
-        raise Retryable("database_busy", "another writer holds the database") from error
+        raise StoreUnavailable("database_busy", "another writer holds the database") from error
     except apsw.FullError as error:
-        raise Retryable(
+        raise StoreUnavailable(
             "database_full", "the disk of the database is full", remedy="free disk space"
         ) from error
     except (apsw.CorruptError, apsw.NotADBError) as error:

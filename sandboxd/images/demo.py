@@ -18,7 +18,7 @@ from sandboxd.faults import Misconfigured
 REFERENCE = "perlica-demo:1"
 _DIRECTORIES = (
     *("bin", "dev", "etc", "home", "proc", "root", "run", "sys", "tmp", "usr", "usr/bin"),
-    *("usr/local", "usr/local/bin", "usr/share", "usr/share/demo", "var", "var/tmp", "work"),
+    *("usr/local", "usr/local/bin", "usr/share", "usr/share/demo", "var", "var/tmp", "srv"),
 )
 _FILES = {
     "etc/passwd": "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",

@@ -61,7 +61,7 @@ RUNC_CAPABILITIES = {"SYS_CHROOT": 18, "SYS_PTRACE": 19}
 
 def confine(
     *,
-    run_directory: Path,
+    name: str,
     init: Path,
     files: Path,
     outputs: Path,
@@ -69,7 +69,7 @@ def confine(
 ) -> Room:
     """Confines this process, which must still have one thread. Raises: Misconfigured, Retryable.
 
-    Outputs need memory: when `outputs` is not on a tmpfs that outlives the daemon, it gets one
+    `name` tells this daemon's mounts from those of others. Outputs need memory: when `outputs` is not on a tmpfs that outlives the daemon, it gets one
     that ends with it.
     """
     host_devices = os.open("/dev", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -88,7 +88,7 @@ def confine(
     survives = _is_tmpfs(outputs)
     if not survives:
         _mount_tmpfs(outputs, mode="700", flags=_OUTPUT_FLAGS)
-    room = _furnish(run_directory / "room", init, files)
+    room = _furnish(Path("/dev") / f"sandboxd-{name}", init, files)
     with explained("give up capabilities"):
         _native.limit_capabilities(sum(1 << number for number in capabilities.values()))
     return Room(
@@ -118,7 +118,9 @@ def _cover_devices() -> None:
 def _furnish(room: Path, init: Path, files: Path) -> Path:
     """A private tmpfs with the mount points and the two programs that sandboxes get to see.
 
-    Bound from here, they show no file system of the node inside a sandbox.
+    Bound from here, they show no file system of the node inside a sandbox. It lies in the private
+    /dev, because a container's own root must be able to pass through every directory above it: a
+    run directory may be anywhere, also below one that is closed to others.
     """
     _mount_tmpfs(room, mode="711", flags=_ROOM_FLAGS)
     (room / "roots").mkdir()

@@ -64,8 +64,9 @@ class OciRuntime:
             status, words = self._run_with(stdio, (*arguments, container))
             if status != 0:
                 self.remove(container)
+                last = f": {words[-1]}" if words else ""
                 raise Retryable(
-                    f"{self.program} could not start the sandbox",
+                    f"{Path(self.program).name} could not start the sandbox{last}",
                     remedy="run sandboxd doctor",
                     kernel=words,
                 )

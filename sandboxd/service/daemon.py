@@ -25,7 +25,7 @@ from sandboxd.ledger.journal import Journal
 from sandboxd.ledger.outputs import Outputs
 from sandboxd.runtime.programs import files_program
 from sandboxd.service.http import Application
-from sandboxd.service.node import Node, build_node
+from sandboxd.service.node import Node, build_node, node_id
 from sandboxd.service.operations import Operations
 from sandboxd.service.recovery import recover
 from sandboxd.service.registry import Registry
@@ -46,10 +46,10 @@ def run_daemon(config: Config) -> None:
     with _locked_state(config.state_dir):
         mode = cgroup_mode()
         config.run_dir.mkdir(parents=True, exist_ok=True)
-        config.run_dir.chmod(0o711)  # Roots of sandboxes pass through it; the rest is 0700.
+        config.run_dir.chmod(0o711)  # Allowed users reach the socket in it; the rest is 0700.
         outputs_directory = config.run_dir / "outputs"
         room = confine(
-            run_directory=config.run_dir,
+            name=node_id(config.state_dir),
             init=config.init,
             files=files_program(),
             outputs=outputs_directory,

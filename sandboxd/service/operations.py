@@ -132,10 +132,12 @@ class Operations:
         return done
 
     def _record_failure(self, request: Request, fault: Fault) -> None:
-        self._record(request, fault.answer(recorded=True).model_dump_json(), succeeded=False)
+        fault.is_recorded = True
+        self._record(request, fault.answer().model_dump_json(), succeeded=False)
+        words = " | ".join((fault.message, *fault.kernel))
         _log.warning(
             "%s %s %s: %s: %s",
-            *(request.kind, request.sandbox, request.operation, fault.code, fault.message),
+            *(request.kind, request.sandbox, request.operation, fault.code, words),
         )
 
     def _record(self, request: Request, outcome: str, *, succeeded: bool) -> None:

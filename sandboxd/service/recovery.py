@@ -106,4 +106,5 @@ def _finish_deletion(
         return registry.delete(sandbox, operation)
     except Fault as fault:
         _log.error("the deletion of %s failed: %s", sandbox.instance, fault.message)
-        return fault.answer(recorded=True)
+        fault.is_recorded = True
+        return fault.answer()

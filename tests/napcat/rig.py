@@ -183,6 +183,11 @@ class LinkRig:
     def wait_ready(self, times: int = 1) -> None:
         eventually(lambda: self.states.count((True, "ready")) >= times)
 
+    def wait_settled(self) -> None:
+        """Ready, and the first catch-up is over: what comes from now on comes once."""
+        self.wait_ready()
+        eventually(lambda: self.position.releases)
+
     def wait_state(self, reason: str) -> None:
         eventually(lambda: any(said == reason for _, said in self.states))
 

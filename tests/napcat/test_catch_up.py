@@ -211,7 +211,7 @@ def test_a_full_queue_reconnects_and_loses_nothing(napcat: NapCatStandIn, frames
 def test_a_flood_is_held_back_before_anything_is_dropped(napcat: NapCatStandIn) -> None:
     settings = settings_for(napcat, queue_patience_s=5.0)
     with LinkRig(settings, queue=InboundQueue(most_frames=50)) as rig:
-        rig.wait_ready()
+        rig.wait_settled()
 
         said = [napcat.say(MING, f"洪水 {number}") for number in range(1_000)]
 

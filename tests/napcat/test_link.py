@@ -35,7 +35,7 @@ LIFECYCLE = (
 @pytest.fixture
 def rig(napcat: NapCatStandIn) -> Iterator[LinkRig]:
     with LinkRig(settings_for(napcat)) as started:
-        started.wait_ready()
+        started.wait_settled()
         yield started
 
 

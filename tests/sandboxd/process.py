@@ -123,7 +123,8 @@ class Daemon:
         found += [f"control group {path}" for path in Path("/sys/fs/cgroup").rglob(f"*{node}*")]
         for process in Path("/proc").glob("[0-9]*"):
             try:
-                if str(self.run) in (process / "mountinfo").read_text("utf-8", "replace"):
+                mounts = (process / "mountinfo").read_text("utf-8", "replace")
+                if str(self.run) in mounts or f"sandboxd-{node}" in mounts:
                     found.append(f"mounts in the namespace of {process.name}")
                 words = (process / "cmdline").read_bytes()
             except OSError:

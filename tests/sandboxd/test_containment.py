@@ -150,9 +150,9 @@ def test_files_on_the_disk_belong_to_plain_ids(box: Box) -> None:
 
 
 def test_a_set_user_id_program_gives_nothing(box: Box) -> None:
-    box.says("cp /bin/busybox /work/busybox; chmod 4755 /work/busybox")
+    box.says("cp /bin/busybox /srv/busybox; chmod 4755 /srv/busybox")
 
-    outcome = box.run("/work/busybox", "id", "-u", user={"uid": 1000, "gid": 1000})
+    outcome = box.run("/srv/busybox", "id", "-u", user={"uid": 1000, "gid": 1000})
 
     assert outcome.stdout == b"1000\n"
 

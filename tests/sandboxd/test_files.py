@@ -35,12 +35,12 @@ def test_a_megabyte_comes_back_uncut(box: Box) -> None:
 
 
 def test_replacing_keeps_the_owner_and_leaves_no_temporary_file(box: Box) -> None:
-    box.says("mkdir /work/d; echo old > /work/d/f; chown 5:6 /work/d/f")
+    box.says("mkdir /srv/d; echo old > /srv/d/f; chown 5:6 /srv/d/f")
 
-    written = box.write("/work/d/f", b"new")
+    written = box.write("/srv/d/f", b"new")
 
     assert written.replaced
-    assert box.says("cd /work/d; ls -A; stat -c %u:%g f; cat f") == "f\n5:6\nnew"
+    assert box.says("cd /srv/d; ls -A; stat -c %u:%g f; cat f") == "f\n5:6\nnew"
 
 
 def test_parents_are_made_only_when_asked(box: Box, refusal: Refusal) -> None:
@@ -53,11 +53,11 @@ def test_parents_are_made_only_when_asked(box: Box, refusal: Refusal) -> None:
 
 
 def test_a_symbolic_link_is_followed_inside_the_sandbox(box: Box) -> None:
-    box.says("echo old > /root/target; ln -s ../root/target /work/link")
+    box.says("echo old > /root/target; ln -s ../root/target /srv/link")
 
-    box.write("/work/link", b"new")
+    box.write("/srv/link", b"new")
 
-    assert box.says("cat /root/target; test -L /work/link && echo still-a-link") == (
+    assert box.says("cat /root/target; test -L /srv/link && echo still-a-link") == (
         "newstill-a-link"
     )
 
@@ -98,10 +98,10 @@ def test_a_full_disk_refuses_a_write_and_keeps_the_old_file(box: Box, refusal: R
 
 def test_a_listing_shows_types_sizes_and_odd_names(box: Box) -> None:
     box.says(
-        "cd /work; echo hi > 'a b'; mkdir d; ln -s x l; mkfifo p; printf x > \"$(printf 'n\\nl')\""
+        "cd /srv; echo hi > 'a b'; mkdir d; ln -s x l; mkfifo p; printf x > \"$(printf 'n\\nl')\""
     )
 
-    listing = box.list("/work")
+    listing = box.list("/srv")
 
     assert [(e.name, e.type) for e in listing.entries] == [
         ("a b", "file"),
@@ -115,9 +115,9 @@ def test_a_listing_shows_types_sizes_and_odd_names(box: Box) -> None:
 
 
 def test_a_long_listing_is_cut_and_says_so(box: Box) -> None:
-    box.says("mkdir /work/many; cd /work/many; for i in $(seq 50); do : > $i; done")
+    box.says("mkdir /srv/many; cd /srv/many; for i in $(seq 50); do : > $i; done")
 
-    listing = box.list("/work/many", limit_entries=20)
+    listing = box.list("/srv/many", limit_entries=20)
 
     assert len(listing.entries) == 20
     assert not listing.complete

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sandboxd import wire
-from tests.sandboxd.client import Box, Client, new_id
+from tests.sandboxd.client import Answered, Box, Client, new_id
 from tests.sandboxd.process import Daemon
 
 pytestmark = pytest.mark.root
@@ -57,6 +57,40 @@ def test_runc_runs_a_sandbox_as_crun_does(
 
     assert daemon.client.health().facts.runtime == "runc"
     whole_life(box)
+
+
+@pytest.mark.parametrize("runtime", ["crun", "runc"])
+def test_a_closed_directory_above_the_daemons_own_does_no_harm(
+    make_daemon: list[Daemon], tmp_path: Path, run_directory: Path, layout: Path, runtime: str
+) -> None:
+    if shutil.which(runtime) is None:
+        pytest.skip(f"{runtime} is not installed")
+    private = run_directory / "private"
+    private.mkdir(mode=0o700)
+    (private / "run").mkdir()
+    daemon = Daemon(private / "state", private / "run", extra=f'runtime = "{runtime}"')
+
+    box = start(make_daemon, daemon, layout)
+
+    whole_life(box)
+
+
+def test_a_runtime_that_cannot_start_a_sandbox_is_quoted_in_answer_and_log(
+    make_daemon: list[Daemon], tmp_path: Path, run_directory: Path, layout: Path
+) -> None:
+    broken = tmp_path / "crun"
+    broken.write_text('#!/bin/sh\n[ "$1" = --version ] && exec /usr/bin/crun --version\n'
+                      'echo "cannot find a moon" >&2; exit 1\n')
+    broken.chmod(0o755)
+    daemon = Daemon(tmp_path / "state", run_directory, extra=f'runtime = "{broken}"')
+    box = start(make_daemon, daemon, layout)
+
+    with pytest.raises(Answered) as caught:
+        box.run("/bin/true")
+
+    assert "crun could not start the sandbox: cannot find a moon" in caught.value.answer.message
+    assert caught.value.answer.recorded
+    assert "cannot find a moon" in daemon.log.read_text("utf-8")
 
 
 def test_layers_by_path_give_the_same_sandbox(

@@ -206,6 +206,25 @@ _RELATIONS = (
         ("多写几秒", "Write some seconds more"),
     ),
     _fault(
+        "console_open",
+        (
+            "不在本机，又没有 https 的 public_url",
+            "is not this machine, without a public_url of https",
+        ),
+        (
+            "改成 127.0.0.1，或在反向代理上配好 TLS 并写 console.public_url",
+            "Use 127.0.0.1, or a proxy with TLS and its address in console.public_url",
+        ),
+    ),
+    _fault(
+        "console_url_path",
+        ("除主机和端口外还有路径", "has a path behind host and port"),
+        (
+            "写成 https://perlica.example.internal 的样子",
+            "Write it like https://perlica.example.internal",
+        ),
+    ),
+    _fault(
         "order_retention",
         ("比 sessions_days 还长", "is longer than sessions_days"),
         ("工具输出不能比 Session 留得久", "Outputs cannot be kept longer than their session"),

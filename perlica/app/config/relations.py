@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from perlica.app.config.positions import KeyPath
 from perlica.app.config.sections import (
+    ConsoleSection,
     LogSection,
     MembersSection,
     ModelSection,
@@ -43,6 +44,7 @@ class Draft:
     outbox: OutboxSection | None = None
     retention: RetentionSection | None = None
     policy: PolicySection | None = None
+    console: ConsoleSection | None = None
     log: LogSection | None = None
 
     @classmethod
@@ -57,6 +59,7 @@ class Draft:
             outbox=_pick(sections, "outbox", OutboxSection),
             retention=_pick(sections, "retention", RetentionSection),
             policy=_pick(sections, "policy", PolicySection),
+            console=_pick(sections, "console", ConsoleSection),
             log=_pick(sections, "log", LogSection),
         )
 
@@ -78,6 +81,8 @@ def check_relations(draft: Draft) -> Iterator[Finding]:
         yield ("outbox", "answer_within_s"), "order_send"
     if draft.retention and draft.retention.outputs_days > draft.retention.sessions_days:
         yield ("retention", "outputs_days"), "order_retention"
+    if draft.console:
+        yield from _check_console(draft.console)
     yield from _check_paths(draft)
 
 
@@ -120,6 +125,15 @@ def _check_model(model: ModelSection) -> Iterator[Finding]:
         yield ("model", "context_tokens"), "order_model_tokens"
 
 
+def _check_console(console: ConsoleSection) -> Iterator[Finding]:
+    url = urlsplit(console.public_url or "")
+    if url.path:
+        yield ("console", "public_url"), "console_url_path"
+    host = (console.listen or "127.0.0.1:0").rpartition(":")[0].strip("[]")
+    if not is_loopback(host) and url.scheme != "https":
+        yield ("console", "listen"), "console_open"
+
+
 def _check_paths(draft: Draft) -> Iterator[Finding]:
     named = list(_paths(draft))
     for index, (key, path) in enumerate(named):
@@ -129,7 +143,7 @@ def _check_paths(draft: Draft) -> Iterator[Finding]:
     if service is None:
         return
     for key, path in named:
-        is_secret = key[-1] in {"token_file", "key_file"}
+        is_secret = key[-1] in {"token_file", "key_file", "proxy_secret_file"}
         if is_secret and _is_within(path, service.state_dir):
             yield key, "secret_in_state"
 
@@ -143,6 +157,8 @@ def _paths(draft: Draft) -> Iterator[tuple[KeyPath, Path]]:
         yield ("model", "key_file"), draft.model.key_file
     if draft.sandbox:
         yield ("sandbox", "socket"), draft.sandbox.socket
+    if draft.console and draft.console.proxy_secret_file:
+        yield ("console", "proxy_secret_file"), draft.console.proxy_secret_file
     if draft.policy and draft.policy.file:
         yield ("policy", "file"), draft.policy.file
     if draft.log and draft.log.file:

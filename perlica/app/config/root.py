@@ -7,6 +7,7 @@ import rfc8785
 from perlica.app.config.capabilities import Capability, judge_sandbox
 from perlica.app.config.sections import (
     ApprovalSection,
+    ConsoleSection,
     ContextSection,
     LogSection,
     MembersSection,
@@ -43,6 +44,7 @@ class Config(Section):
     retention: RetentionSection = RetentionSection()
     context: ContextSection = ContextSection()
     policy: PolicySection = PolicySection()
+    console: ConsoleSection = ConsoleSection()
     log: LogSection = LogSection()
     sandbox_lacks: tuple[str, ...] = ()
 

@@ -33,7 +33,11 @@ _SECRETS_LIVE_IN_FILES = Text(
     zh="密钥不能写进配置：放进单独的文件（权限 0600），再写 {key} 指向它",
     en="Secrets never stand in here: put it into its own file (mode 0600) and name that in {key}",
 )
-SECRET_FILES: Mapping[str, str] = {"token_file": "napcat", "key_file": "model"}
+SECRET_FILES: Mapping[str, str] = {
+    "token_file": "napcat",
+    "key_file": "model",
+    "proxy_secret_file": "console",
+}
 """Settings that name a secret's file, each with its section."""
 
 _SECRET_WORDS = ("token", "key", "secret", "password", "passwd", "credential")

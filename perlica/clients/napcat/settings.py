@@ -57,7 +57,6 @@ class NapCatSettings:
     offline_hold_s: float = 30.0
     """After `bot_offline` heartbeats still say online for a while."""
     frame_limit_bytes: int = 8 * 1024 * 1024
-    queue_frames: int = 4_096
     queue_patience_s: float = 5.0
     """How long the reader waits for room before it reconnects to catch up."""
     catch_up: CatchUpSettings = field(default_factory=CatchUpSettings)

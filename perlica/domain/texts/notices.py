@@ -6,7 +6,9 @@ Said by the actors; every function returns plain text that still has to pass `pr
 from collections.abc import Mapping, Sequence
 
 from perlica.domain.ids import OperationId, TaskId, TicketId
+from perlica.domain.operation import OperationState
 from perlica.domain.task import EndReason, TaskState
+from perlica.domain.texts.actions import label_action
 from perlica.domain.texts.escape import clip_line, neutralise_lines
 from perlica.domain.texts.language import Language, Text, say_duration
 
@@ -64,6 +66,21 @@ REASONS: Mapping[EndReason, Text] = {
     ),
     EndReason.too_large: Text(zh="内容超过了上限", en="it was larger than allowed"),
     EndReason.restored: Text(zh="数据库从备份恢复了", en="the database was restored from a backup"),
+}
+
+OPERATION_STATES: Mapping[OperationState, Text] = {
+    OperationState.queued: Text(zh="没有开始", en="not begun"),
+    OperationState.started: Text(zh="还在进行", en="still going on"),
+    OperationState.succeeded: Text(zh="成功", en="done"),
+    OperationState.failed: Text(zh="失败", en="failed"),
+    OperationState.cancelled: Text(zh="已取消", en="cancelled"),
+    OperationState.abandoned: Text(zh="没有执行", en="not executed"),
+    OperationState.unknown: Text(
+        zh="结果不明，等 Owner 处理", en="outcome unknown, an Owner must look"
+    ),
+    OperationState.resolved: Text(
+        zh="结果曾不明，Owner 已处理", en="was unknown, closed by an Owner"
+    ),
 }
 
 BUSY = Text(
@@ -128,6 +145,10 @@ _OUTCOME_UNKNOWN = Text(
     zh="操作 {operation}（{action}）的结果不明，不会重复执行。请 Owner 用 .recovery 查看并处理。",
     en="The outcome of operation {operation} ({action}) is not known; it will not be repeated. "
     "An Owner can look at it with .recovery.",
+)
+_LATE_ENDING = Text(
+    zh="任务结束时还在进行的操作 {operation}（{action}）现在有了结果：{state}。",
+    en="Operation {operation} ({action}) was going on when its task ended; its outcome is: {state}.",
 )
 _TOO_MANY_PARTS = Text(
     zh="（太长，只发出前 {count} 条；请让我写得短一些，或存成文件）",
@@ -212,23 +233,37 @@ def say_announced(summary: str, language: Language) -> str:
 
 
 def say_ticket_expired(ticket: TicketId, action: str, language: Language) -> str:
-    """A ticket ran out; `action` is the plan's label."""
-    return _TICKET_EXPIRED.say(language, ticket=ticket, action=action)
+    """A ticket ran out; `action` is the plan's."""
+    return _TICKET_EXPIRED.say(language, ticket=ticket, action=label_action(action, language))
 
 
 def say_ticket_void(ticket: TicketId, action: str, language: Language) -> str:
     """A ticket died with its task."""
-    return _TICKET_VOID.say(language, ticket=ticket, action=action)
+    return _TICKET_VOID.say(language, ticket=ticket, action=label_action(action, language))
 
 
 def say_plan_changed(ticket: TicketId, action: str, language: Language) -> str:
     """The plan, rebuilt before execution, no longer hashes to what was approved."""
-    return _PLAN_CHANGED.say(language, ticket=ticket, action=action)
+    return _PLAN_CHANGED.say(language, ticket=ticket, action=label_action(action, language))
 
 
 def say_outcome_unknown(operation: OperationId, action: str, language: Language) -> str:
     """An operation went to the recovery queue."""
-    return _OUTCOME_UNKNOWN.say(language, operation=operation, action=action)
+    return _OUTCOME_UNKNOWN.say(
+        language, operation=operation, action=label_action(action, language)
+    )
+
+
+def say_late_ending(
+    operation: OperationId, action: str, state: OperationState, language: Language
+) -> str:
+    """An operation ended after its task did."""
+    return _LATE_ENDING.say(
+        language,
+        operation=operation,
+        action=label_action(action, language),
+        state=OPERATION_STATES[state].say(language),
+    )
 
 
 def say_too_many_parts(count: int, language: Language) -> str:

@@ -34,12 +34,12 @@ def texts(*names: str) -> str:
     return ", ".join(f"CAST({name} AS BLOB) AS {_bare(name)}" for name in names)
 
 
-def excerpt(name: str, code_points: int) -> str:
-    """Columns of a select list for `take_excerpt`: a beginning and the size of the whole."""
-    bare = _bare(name)
+def excerpt(expression: str, code_points: int, *, called: str = "") -> str:
+    """Columns of a select list for `with_excerpts`: a beginning and the size of the whole."""
+    bare = called or _bare(expression)
     return (
-        f"CAST(substr({name}, 1, {code_points + 1}) AS BLOB) AS {bare},"
-        f" octet_length({name}) AS {bare}_bytes, {code_points} AS {bare}_limit"
+        f"CAST(substr({expression}, 1, {code_points + 1}) AS BLOB) AS {bare},"
+        f" octet_length({expression}) AS {bare}_bytes, {code_points} AS {bare}_limit"
     )
 
 
@@ -53,17 +53,16 @@ def read_one(db: Database, sql: str, bindings: Bindings = ()) -> Row | None:
     return next(iter(read_all(db, sql, bindings)), None)
 
 
-def take_excerpt(row: Row, name: str) -> Excerpt:
-    """Take the three columns of an `excerpt` out of a row."""
+def with_excerpts(row: Row, *names: str) -> dict[str, Any]:
+    """The row with the three columns of each `excerpt` made into an `Excerpt`."""
+    taken: Mapping[str, Excerpt] = {name: _take_excerpt(row, name) for name in names}
+    return {**row, **taken}
+
+
+def _take_excerpt(row: Row, name: str) -> Excerpt:
     text, size_bytes, limit = (row.pop(key) for key in (name, f"{name}_bytes", f"{name}_limit"))
     whole = str(text or "")
     return Excerpt(text=whole[:limit], size_bytes=size_bytes or 0, is_cut=len(whole) > limit)
-
-
-def with_excerpts(row: Row, *names: str) -> dict[str, Any]:
-    """The row with each of these columns as an `Excerpt`."""
-    taken: Mapping[str, Excerpt] = {name: take_excerpt(row, name) for name in names}
-    return {**row, **taken}
 
 
 def _bare(name: str) -> str:

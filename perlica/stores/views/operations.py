@@ -56,25 +56,24 @@ class SandboxDeed:
     operation: OperationView
 
 
+_TEXTS: Final = texts(
+    "operations.id",
+    "operations.origin_kind",
+    "operations.origin_id",
+    "operations.task_id",
+    "operations.call_id",
+    "operations.action",
+    "operations.level",
+    "operations.identity",
+    "operations.plan_hash",
+    "operations.policy_version",
+    "operations.ticket_id",
+    "operations.state",
+)
+_PLAN: Final = excerpt("operations.plan", DOCUMENT_CODE_POINTS)
+_OUTCOME: Final = excerpt("operations.outcome", DOCUMENT_CODE_POINTS)
 _COLUMNS: Final = f"""
-    {
-    texts(
-        "operations.id",
-        "operations.origin_kind",
-        "operations.origin_id",
-        "operations.task_id",
-        "operations.call_id",
-        "operations.action",
-        "operations.level",
-        "operations.identity",
-        "operations.plan_hash",
-        "operations.policy_version",
-        "operations.ticket_id",
-        "operations.state",
-    )
-},
-    {excerpt("operations.plan", DOCUMENT_CODE_POINTS)},
-    {excerpt("operations.outcome", DOCUMENT_CODE_POINTS)},
+    {_TEXTS}, {_PLAN}, {_OUTCOME},
     operations.created_at_ms, operations.started_at_ms, operations.ended_at_ms
 """
 _FIND: Final = f"SELECT {_COLUMNS} FROM operations WHERE id = :id"  # noqa: S608
@@ -85,8 +84,9 @@ SELECT {_COLUMNS} FROM operations WHERE task_id = :id ORDER BY rowid LIMIT :limi
 _UNKNOWN: Final = f"""
 SELECT {_COLUMNS} FROM operations WHERE state = 'unknown' ORDER BY rowid LIMIT :limit
 """  # noqa: S608
+_KIND: Final = texts("done.kind")
 _IN_SANDBOX: Final = f"""
-SELECT {texts("done.kind")}, done.is_write, {_COLUMNS}
+SELECT {_KIND}, done.is_write, {_COLUMNS}
 FROM sandbox_operations AS done JOIN operations ON operations.id = done.operation_id
 WHERE done.sandbox_id = :sandbox AND done.rowid < :before
 ORDER BY done.rowid DESC LIMIT :limit

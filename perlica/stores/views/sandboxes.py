@@ -48,21 +48,24 @@ class ImageView:
     updated_at_ms: int
 
 
+_TEXTS: Final = texts(
+    "name", "state", "state_reason", "node", "instance", "image_digest", "network"
+)
+_PURPOSE: Final = excerpt("purpose", PASSAGE_CODE_POINTS)
 _SELECT: Final = f"""
 SELECT id, slot, image_revision, created_at_ms, last_active_at_ms, ended_at_ms,
-    {texts("name", "state", "state_reason", "node", "instance", "image_digest", "network")},
-    {excerpt("purpose", PASSAGE_CODE_POINTS)},
-    CAST(substr(limits, 1, 4096) AS BLOB) AS limits,
-    EXISTS (SELECT 1 FROM sandbox_operations AS done
-        JOIN operations ON operations.id = done.operation_id
+    {_TEXTS}, {_PURPOSE}, CAST(substr(limits, 1, 4096) AS BLOB) AS limits,
+    EXISTS (SELECT 1 FROM operations JOIN sandbox_operations AS done
+        ON done.operation_id = operations.id
         WHERE operations.state = 'unknown' AND done.sandbox_id = sandboxes.id) AS has_unknown
 FROM sandboxes
 """  # noqa: S608 - joined from constants only
 _LIVING: Final = f"{_SELECT} WHERE slot IS NOT NULL ORDER BY slot"
 _ENDED: Final = f"{_SELECT} WHERE slot IS NULL ORDER BY id DESC LIMIT :limit"
 _FIND: Final = f"{_SELECT} WHERE id = :id"
+_IMAGE_TEXTS: Final = texts("reference", "digest", "introduction")
 _IMAGE: Final = f"""
-SELECT {texts("reference", "digest", "introduction")}, revision, updated_at_ms
+SELECT {_IMAGE_TEXTS}, revision, updated_at_ms
 FROM sandbox_image_config
 """  # noqa: S608
 

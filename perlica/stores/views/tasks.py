@@ -74,24 +74,24 @@ class TaskMove:
     reason: str
 
 
+_TEXTS: Final = texts(
+    "tasks.id",
+    "tasks.state",
+    "tasks.end_reason",
+    "tasks.policy_version",
+    "tasks.context_version",
+)
+
+
 def _select(asked_code_points: int) -> str:
+    asked = excerpt("trigger_message.content", asked_code_points, called="asked")
     return f"""
-SELECT tasks.rowid AS place, {
-        texts(
-            "tasks.id",
-            "tasks.state",
-            "tasks.end_reason",
-            "tasks.policy_version",
-            "tasks.context_version",
-        )
-    },
-    tasks.step, tasks.requester_id, tasks.created_at_ms, tasks.active_ms, tasks.active_since_ms,
-    tasks.ended_at_ms, tasks.model_calls, tasks.tool_calls, tasks.input_tokens,
-    tasks.output_tokens, tasks.crashes, CAST(substr(tasks.window_facts, 1, 4096) AS BLOB)
-        AS window_facts,
-    CAST(substr(asked.display_name, 1, 64) AS BLOB) AS requester_name,
-    {excerpt("asked.content", asked_code_points)}
-FROM tasks LEFT JOIN group_messages AS asked ON asked.id = tasks.trigger_row
+SELECT tasks.rowid AS place, {_TEXTS}, {asked}, tasks.step, tasks.requester_id,
+    tasks.created_at_ms, tasks.active_ms, tasks.active_since_ms, tasks.ended_at_ms,
+    tasks.model_calls, tasks.tool_calls, tasks.input_tokens, tasks.output_tokens, tasks.crashes,
+    CAST(substr(tasks.window_facts, 1, 4096) AS BLOB) AS window_facts,
+    CAST(substr(coalesce(trigger_message.display_name, ''), 1, 64) AS BLOB) AS requester_name
+FROM tasks LEFT JOIN group_messages AS trigger_message ON trigger_message.id = tasks.trigger_row
 """  # noqa: S608 - joined from constants only
 
 
@@ -148,9 +148,4 @@ def list_moves(db: Database, task: str) -> tuple[TaskMove, ...]:
 
 
 def _task(row: Row) -> TaskView:
-    fields = with_excerpts(row, "content")
-    return TaskView(
-        **{key: value for key, value in fields.items() if key not in {"content", "requester_name"}},
-        asked=fields["content"],
-        requester_name=fields["requester_name"] or "",
-    )
+    return TaskView(**with_excerpts(row, "asked"))

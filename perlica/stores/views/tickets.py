@@ -50,21 +50,21 @@ class TicketView:
     consumed_at_ms: int | None
 
 
+_TEXTS: Final = texts(
+    "id",
+    "origin_kind",
+    "origin_id",
+    "task_id",
+    "call_id",
+    "action",
+    "plan_hash",
+    "policy_version",
+    "state",
+)
+_PLAN: Final = excerpt("plan", DOCUMENT_CODE_POINTS)
+_SUMMARY: Final = excerpt("target_summary", 1_000)
 _SELECT: Final = f"""
-SELECT rowid AS place, {
-    texts(
-        "id",
-        "origin_kind",
-        "origin_id",
-        "task_id",
-        "call_id",
-        "action",
-        "plan_hash",
-        "policy_version",
-        "state",
-    )
-},
-    {excerpt("plan", DOCUMENT_CODE_POINTS)}, {excerpt("target_summary", 1_000)},
+SELECT rowid AS place, {_TEXTS}, {_PLAN}, {_SUMMARY},
     CAST(substr(owners, 1, 4096) AS BLOB) AS owners, attempts, created_at_ms, expires_at_ms,
     decided_by, decided_at_ms, consumed_at_ms
 FROM approvals

@@ -5,6 +5,7 @@ default is a core value, or a value whose absence turns one capability off.
 """
 
 from perlica.app.config.sections.base import Section
+from perlica.app.config.sections.console import ConsoleSection
 from perlica.app.config.sections.core import MembersSection, ModelSection, ServiceSection
 from perlica.app.config.sections.limits import ApprovalSection, RetentionSection, TaskSection
 from perlica.app.config.sections.napcat import NapcatSection, OutboxSection
@@ -17,6 +18,7 @@ from perlica.app.config.sections.sandbox import (
 
 __all__ = [
     "ApprovalSection",
+    "ConsoleSection",
     "ContextSection",
     "LogSection",
     "MembersSection",

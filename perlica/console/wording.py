@@ -1,0 +1,166 @@
+"""How a page says things: words by name, times in the service's zone, durations, sizes.
+
+One is made for each page, with the viewer's language and the moment of the page.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+
+from perlica.console.words import WORDS
+from perlica.domain.task import EndReason, TaskState
+from perlica.domain.texts import Language, clip_line, escape_visible, say_duration
+from perlica.domain.texts.actions import label_action
+from perlica.domain.texts.notices import REASONS, STATES
+
+NAME_CODE_POINTS = 40
+_KIB = 1024
+_UNITS = ("KiB", "MiB", "GiB", "TiB")
+_SECOND_MS = 1_000
+_TONES = {
+    "completed": "good",
+    "succeeded": "good",
+    "consumed": "good",
+    "sent": "good",
+    "ready": "good",
+    "ok": "good",
+    "done": "quiet",
+    "running": "busy",
+    "started": "busy",
+    "sending": "busy",
+    "creating": "busy",
+    "deleting": "busy",
+    "received": "busy",
+    "contextualizing": "busy",
+    "completing": "busy",
+    "dispatched": "busy",
+    "waiting_approval": "wait",
+    "waiting": "wait",
+    "pending": "wait",
+    "approved": "wait",
+    "warning": "wait",
+    "unconfirmed": "bad",
+    "failed": "bad",
+    "unknown": "bad",
+    "refused": "bad",
+    "dead": "bad",
+    "lost": "bad",
+    "fault": "bad",
+    "high": "bad",
+    "block": "bad",
+    "medium": "wait",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Badge:
+    """A short word with a tone: good, busy, wait, bad or quiet."""
+
+    text: str
+    tone: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """A point in time: for programs, as it is shown, and how far away it is."""
+
+    iso: str
+    text: str
+    full: str
+    ago: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wording:
+    """The language, zone and moment of one page."""
+
+    language: Language
+    zone: tzinfo
+    now_ms: int
+
+    def say(self, name: str, /, **fields: str | int) -> str:
+        """One of the console's own words."""
+        return WORDS[name].say(self.language, **fields)
+
+    def known(self, name: str, otherwise: str) -> str:
+        """A word that a row's value should have; the value itself, escaped, where it has none."""
+        word = WORDS.get(name)
+        return word.say(self.language) if word else self.name(otherwise)
+
+    def name(self, text: str) -> str:
+        """A foreign name on one line, every character visible."""
+        return clip_line(text, NAME_CODE_POINTS)
+
+    def id(self, text: str) -> str:
+        """An id or digest, whole and visible."""
+        return escape_visible(text)
+
+    def badge(self, family: str, state: str) -> Badge:
+        """A state as a badge: its word, and the tone that it has everywhere."""
+        return Badge(
+            text=self.known(f"{family}.{state}", state),
+            tone=_TONES.get(state, "quiet"),
+        )
+
+    def task_badge(self, state: str) -> Badge:
+        """A task's state as a badge."""
+        known = set(TaskState)
+        text = STATES[TaskState(state)].say(self.language) if state in known else self.name(state)
+        return Badge(text=text, tone=_TONES.get(state, "quiet"))
+
+    def end_reason(self, reason: str) -> str:
+        """Why a task ended."""
+        if reason in set(EndReason):
+            return REASONS[EndReason(reason)].say(self.language)
+        return self.name(reason)
+
+    def action(self, action: str) -> str:
+        """What an action is called."""
+        return label_action(action, self.language)
+
+    def duration(self, duration_ms: int) -> str:
+        """A duration with its two largest units."""
+        if 0 <= duration_ms < _SECOND_MS:
+            return f"{duration_ms} ms"
+        return say_duration(duration_ms, self.language)
+
+    def moment(self, at_ms: int) -> Moment:
+        """A point in time in the service's zone."""
+        local = self._local(at_ms)
+        is_this_year = local.year == self._local(self.now_ms).year
+        return Moment(
+            iso=local.isoformat(timespec="milliseconds"),
+            text=f"{local:%m-%d %H:%M:%S}" if is_this_year else f"{local:%Y-%m-%d %H:%M}",
+            full=f"{local:%Y-%m-%d %H:%M:%S}",
+            ago=self.ago(at_ms),
+        )
+
+    def ago(self, at_ms: int) -> str:
+        """How long ago it was."""
+        return self.say("ago", duration=say_duration(self.now_ms - at_ms, self.language))
+
+    def left(self, until_ms: int) -> str:
+        """How much time is left until then."""
+        if until_ms <= self.now_ms:
+            return self.say("overdue")
+        return self.say("ahead", duration=say_duration(until_ms - self.now_ms, self.language))
+
+    def size(self, size_bytes: int) -> str:
+        """A number of bytes."""
+        if size_bytes < _KIB:
+            return f"{size_bytes} B"
+        amount, unit = float(size_bytes), "B"
+        for unit in _UNITS:
+            amount /= _KIB
+            if amount < _KIB:
+                break
+        return f"{amount:.1f} {unit}"
+
+    def number(self, number: int) -> str:
+        """A number with groups of three digits."""
+        return f"{number:,}"
+
+    def _local(self, at_ms: int) -> datetime:
+        try:
+            return datetime.fromtimestamp(at_ms / _SECOND_MS, self.zone)
+        except (ValueError, OverflowError, OSError):
+            return datetime.fromtimestamp(0, self.zone)
