@@ -59,6 +59,7 @@ RUN cd /build/root \
  && printf '%s\n' 'root:x:0:0:root:/:/nonexistent' 'perlica:x:10001:10001:perlica:/:/nonexistent' > etc/passwd \
  && printf '%s\n' 'root:x:0:' 'perlica:x:10001:' > etc/group \
  && echo 'hosts: files dns' > etc/nsswitch.conf \
+ && printf '%s\n' '127.0.0.1 localhost' '::1 localhost' > etc/hosts \
  && install -D -m 644 /etc/ssl/certs/ca-certificates.crt etc/ssl/certs/ca-certificates.crt \
  && install -d -m 1777 tmp \
  && mkdir -p /build/perlica /build/sandboxd \
@@ -75,6 +76,11 @@ RUN cp -a --parents /opt/perlica /build/perlica \
 
 # --- perlica: the service -----------------------------------------------------------------------------------
 FROM scratch AS perlica
+ARG VERSION
+LABEL org.opencontainers.image.title="perlica" \
+      org.opencontainers.image.description="A careful assistant for one trusted QQ group" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}"
 COPY --from=build /build/perlica/ /
 ENV PATH=/opt/perlica/bin PYTHONUTF8=1 PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 USER 10001:10001
@@ -94,9 +100,15 @@ RUN python3 /build/image_root.py /build/sandboxd \
  && cd /build/sandboxd \
  && rm -r opt/perlica/lib/python3*/site-packages/perlica opt/perlica/lib/python3*/site-packages/actors \
  && rm opt/perlica/bin/perlica \
+ && find usr/sbin -mindepth 1 ! -name mkfs.xfs ! -name xfs_repair -delete \
  && install -d -m 700 var/lib/sandboxd && install -d run/sandboxd etc/sandboxd
 
 FROM scratch AS sandboxd
+ARG VERSION
+LABEL org.opencontainers.image.title="perlica-sandboxd" \
+      org.opencontainers.image.description="Keeps and runs the sandboxes of Perlica on one node" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}"
 COPY --from=build-sandboxd /build/sandboxd/ /
 ENV PATH=/opt/perlica/bin:/usr/sbin:/usr/bin PYTHONUTF8=1 PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 USER 0:0

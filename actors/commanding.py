@@ -1,15 +1,13 @@
-"""What each dot command does: facts read, ledger asked, one answer written.
+"""What each dot command does: facts read, the deed, one answer, all in one transaction.
 
-Called by the coordinator with a pending command; texts and grammar are `perlica.commands`.
+Called by the coordinator with a pending command; `.approve` and `.deny` are the ledger's. Texts and
+grammar are `perlica.commands`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import pykka
-
-from actors.base import Ref
-from actors.messages import Decide, Decision
+from actors.answering import answer_command
 from perlica.commands import answers
 from perlica.commands.facts import (
     CancelResult,
@@ -22,26 +20,25 @@ from perlica.commands.facts import (
 )
 from perlica.commands.names import CommandName
 from perlica.commands.roles import may_cancel, may_use, role_of
-from perlica.domain.approval import Verdict
 from perlica.domain.clock import now_ms
-from perlica.domain.errors import StaleState
-from perlica.domain.ids import OperationId, TaskId, TicketId, UserId
-from perlica.domain.outbox import OutboxKind, OutboxState
+from perlica.domain.ids import OperationId, TaskId, UserId
+from perlica.domain.operation import OperationState
+from perlica.domain.outbox import OutboxState
 from perlica.domain.sandbox import MAX_SANDBOXES
+from perlica.domain.task import EndReason, TaskState
 from perlica.domain.texts import Language
 from perlica.gateway.tickets import audit_detail
 from perlica.protection import Channel, protect
+from perlica.session.ending import TaskEnder
 from perlica.stores.approvals import ApprovalStore
 from perlica.stores.audit import AuditStore
-from perlica.stores.commands import CommandStore, StoredCommand
+from perlica.stores.commands import StoredCommand
 from perlica.stores.database import Database
 from perlica.stores.messages import MessageStore
 from perlica.stores.operations import OperationStore
 from perlica.stores.outbox import OutboxStore
 from perlica.stores.sandboxes import SandboxStore
 from perlica.stores.tasks import Task, TaskStore
-
-_LEDGER_WITHIN_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,61 +55,42 @@ class CommandDesk:
     connection_fault: Callable[[], str]
 
     def obey(
-        self, database: Database, command: StoredCommand, *, ledger: Ref | None, cancelling: bool
-    ) -> Task | None:
-        """Do it and answer; the task that has to be ended, for a `.cancel` that may."""
+        self, database: Database, command: StoredCommand, *, ender: TaskEnder, cancelling: bool
+    ) -> TaskId | None:
+        """Do it, answer and mark it done, all in one transaction; the task that it ended.
+
+        Raises: StaleState when it was carried out before.
+        """
+        with database.transaction():
+            text, to_end = self._carry_out(database, command, cancelling=cancelling)
+            answer_command(database, command, text)
+            if to_end is None:
+                return None
+            ender.end_within(
+                to_end, after=TaskState.cancelled, reason=EndReason.cancelled_by_member
+            )
+            return to_end.id
+
+    def _carry_out(
+        self, database: Database, command: StoredCommand, *, cancelling: bool
+    ) -> tuple[str, Task | None]:
+        """The answer, and the task that has to be ended, for a `.cancel` that may."""
         name = CommandName(command.name)
         role = role_of(command.user_id, owners=self.owners, members=self.members)
-        to_end: Task | None = None
         if role is None:
-            text = ""
-        elif not may_use(name, role):
-            text = answers.answer_not_allowed(name, self.language)
-        elif name is CommandName.cancel:
-            text, to_end = self._cancel(database, command, cancelling=cancelling)
-        elif name in {CommandName.approve, CommandName.deny}:
-            text = self._decide(command, name, ledger)
-        elif name is CommandName.recovery:
-            text = self._recovery(database, command)
-        elif name is CommandName.status:
-            facts = self._status(database, cancelling=cancelling)
-            text = answers.answer_status(facts, self.language)
-        else:
-            text = answers.answer_help(role, self.language)
-        self._answer(database, command, text)
-        return to_end
-
-    def _answer(self, database: Database, command: StoredCommand, text: str) -> None:
-        message = MessageStore(database).find_message(command.message_row)
-        with database.transaction():
-            if text:
-                OutboxStore(database).enqueue(
-                    key=f"command:{command.message_row}",
-                    kind=OutboxKind.command,
-                    content=protect(text, Channel.OUTBOX),
-                    reply_to=message.message_id if message else None,
-                    at_user=command.user_id,
-                )
-            CommandStore(database).mark_done(command.message_row)
-
-    def _decide(self, command: StoredCommand, name: CommandName, ledger: Ref | None) -> str:
-        ticket = TicketId(command.arguments["ticket"])
-        verdict = Verdict.unknown_ticket
-        if ledger is not None:
-            try:
-                decision = ledger.ask(
-                    Decide(
-                        ticket=ticket,
-                        user=command.user_id,
-                        approve=name is CommandName.approve,
-                        code_digest=command.arguments.get("code_digest", ""),
-                    ),
-                    timeout=_LEDGER_WITHIN_S,
-                )
-                verdict = decision.verdict if isinstance(decision, Decision) else verdict
-            except pykka.Timeout:
-                verdict = Verdict.already_decided
-        return answers.answer_verdict(ticket, verdict, self.language)
+            return "", None
+        if not may_use(name, role):
+            return answers.answer_not_allowed(name, self.language), None
+        match name:
+            case CommandName.cancel:
+                return self._cancel(database, command, cancelling=cancelling)
+            case CommandName.recovery:
+                return self._recovery(database, command), None
+            case CommandName.status:
+                facts = self._status(database, cancelling=cancelling)
+                return answers.answer_status(facts, self.language), None
+            case _:
+                return answers.answer_help(role, self.language), None
 
     def _cancel(
         self, database: Database, command: StoredCommand, *, cancelling: bool
@@ -153,18 +131,19 @@ class CommandDesk:
         return answers.answer_resolved(operation_id, found=found, language=self.language)
 
     def _resolve(self, database: Database, operation: OperationId, command: StoredCommand) -> bool:
+        """Whether it was in the queue; in the caller's transaction."""
         reason = protect(command.arguments["reason"], Channel.AUDIT)
-        try:
-            with database.transaction():
-                OperationStore(database).resolve(operation, by=command.user_id, reason=reason)
-                AuditStore(database).add_event(
-                    "operation.resolved",
-                    actor=f"member:{command.user_id}",
-                    detail=audit_detail({"reason": reason.content}),
-                    operation_id=operation,
-                )
-        except StaleState:
+        store = OperationStore(database)
+        found = store.find(operation)
+        if found is None or found.state is not OperationState.unknown:
             return False
+        store.resolve(operation, by=command.user_id, reason=reason)
+        AuditStore(database).add_event(
+            "operation.resolved",
+            actor=f"member:{command.user_id}",
+            detail=audit_detail({"reason": reason.content}),
+            operation_id=operation,
+        )
         return True
 
     def _status(self, database: Database, *, cancelling: bool) -> StatusFacts:

@@ -13,6 +13,7 @@ from actors.commanding import CommandDesk
 from actors.messages import (
     ApprovalUndeliverable,
     CommandGiven,
+    Decide,
     Drain,
     OutboxRung,
     StepDue,
@@ -23,22 +24,37 @@ from actors.messages import (
     TriggerRecalled,
 )
 from actors.progress import ProgressSettings, report_progress
+from actors.restart import count_crash, note_ordered_stop
+from perlica.commands.names import CommandName
+from perlica.domain.approval import TicketState
 from perlica.domain.cancel import CancelToken
-from perlica.domain.clock import now_ms
-from perlica.domain.errors import StaleState
+from perlica.domain.clock import monotonic_s, now_ms
+from perlica.domain.errors import StaleState, StoreUnavailable
 from perlica.domain.ids import RowId, TaskId
+from perlica.domain.plan import Level
 from perlica.domain.task import EndReason, TaskState
+from perlica.gateway.tickets import audit_detail
 from perlica.session.ending import TaskEnder
 from perlica.stores.approvals import ApprovalStore
+from perlica.stores.audit import AuditStore
 from perlica.stores.commands import CommandStore
 from perlica.stores.database import Database
+from perlica.stores.outbox import OutboxStore
 from perlica.stores.tasks import Task, TaskStore
 
 _log = logging.getLogger(__name__)
 
 _MOST_CRASHES = 3
 _MOST_REPEATS = 25
-_STARTED = frozenset({TaskState.contextualizing, TaskState.running, TaskState.completing})
+_QUICK_REPEATS = 3
+_STUCK_AFTER_S = 60.0
+_DECISIONS = frozenset({CommandName.approve, CommandName.deny})
+_BELLS_WITHOUT_A_TABLE = (TriggerRecalled, ApprovalUndeliverable)
+"""What they announce is not looked for at a tick, so they are kept while the database is busy."""
+
+
+class SessionStuck(Exception):
+    """The session does not end a step that it was asked to stop: only a new process helps."""
 
 
 @dataclass(slots=True)
@@ -48,6 +64,12 @@ class _InHand:
     task: TaskId
     step: int
     cancel: CancelToken
+    stopped_at_s: float | None = None
+
+    def stop(self) -> None:
+        """Ask the session to stop it."""
+        self.cancel.set()
+        self.stopped_at_s = self.stopped_at_s or monotonic_s()
 
 
 class TaskCoordinator(PerlicaActor):
@@ -59,6 +81,7 @@ class TaskCoordinator(PerlicaActor):
         database_path: Path,
         desk: CommandDesk,
         wall_time_ms: int,
+        shows_usage: bool,
         progress: ProgressSettings,
         wires: Wires,
         alarm: Alarm,
@@ -68,36 +91,57 @@ class TaskCoordinator(PerlicaActor):
         self._path = database_path
         self._desk = desk
         self._wall_time_ms = wall_time_ms
+        self._shows_usage = shows_usage
         self._progress = progress
         self._wires = wires
         self._in_hand: _InHand | None = None
         self._last_given: tuple[TaskId, int, TaskState] | None = None
         self._repeats = 0
         self._is_draining = False
+        self._put_off: list[object] = []
 
     def begin(self) -> None:
-        """Open the connection and count the crash that left a task in the middle."""
+        """Open the connection, count the crash that left a task in the middle."""
         self._database = Database.open(self._path)
-        self._ender = TaskEnder(database=self._database, language=self._desk.language)
+        self._ender = TaskEnder(
+            database=self._database,
+            language=self._desk.language,
+            shows_usage=self._shows_usage,
+        )
         self._tasks = TaskStore(self._database)
-        self._note_crash()
+        interrupted, crashes = count_crash(self._database)
+        if interrupted is not None and crashes >= _MOST_CRASHES:
+            self._ender.end(
+                interrupted, after=TaskState.failed, reason=EndReason.crashed_repeatedly
+            )
+        self._give_up_unasked()
 
     def end(self) -> None:
-        """Stop what is in hand and close the connection."""
+        """Leave what is in hand to the next process and close the connection."""
         if self._in_hand is not None:
-            self._in_hand.cancel.set()
-        if hasattr(self, "_database"):
-            self._database.close()
+            self._in_hand.cancel.leave()
+        if not hasattr(self, "_database"):
+            return
+        if self._is_draining and not self._alarm.rung.is_set():
+            note_ordered_stop(self._database)
+        self._database.close()
 
     def handle(self, message: object) -> object:
-        """One bell."""
+        """One bell; what a busy database refused now is looked at again at the next tick."""
+        try:
+            self._hear(message)
+        except (StoreUnavailable, StaleState) as error:
+            _log.warning("put off", extra={"bell": type(message).__name__, "code": error.code})
+            if isinstance(message, _BELLS_WITHOUT_A_TABLE):
+                self._put_off.append(message)
+        return None
+
+    def _hear(self, message: object) -> None:
         match message:
-            case TaskRequested():
+            case TaskRequested() | TicketDecided():
                 self._push()
             case StepFinished():
                 self._finish_step(message)
-            case TicketDecided():
-                self._push()
             case CommandGiven(message_row=row):
                 self._obey(row)
             case TriggerRecalled(message_row=row):
@@ -107,30 +151,20 @@ class TaskCoordinator(PerlicaActor):
             case Tick():
                 self._tick()
             case Drain():
-                self._is_draining = True
+                self._drain()
             case _:
                 raise TypeError(type(message).__name__)
-        return None
 
     # --- the task ---------------------------------------------------------------------------
 
-    def _note_crash(self) -> None:
-        task = self._tasks.active_task()
-        if task is None or task.state not in _STARTED:
-            return
-        with self._database.transaction():
-            crashes = self._tasks.note_crash(task.id)
-        if crashes >= _MOST_CRASHES:
-            self._ender.end(task, after=TaskState.failed, reason=EndReason.crashed_repeatedly)
-
     def _push(self) -> None:
-        """Give the session the next step, if there is one and none is in hand for this task."""
+        """Give the session the next step, if there is one and nothing is in hand."""
         task = self._tasks.active_task()
         if task is None or self._is_draining:
             return
         if task.state is TaskState.waiting_approval:
             task = self._leave_waiting(task)
-        if task is None or (self._in_hand is not None and self._in_hand.task == task.id):
+        if task is None or self._in_hand is not None:
             return
         if self._goes_round(task):
             self._end(task, after=TaskState.failed, reason=EndReason.internal_fault)
@@ -150,32 +184,32 @@ class TaskCoordinator(PerlicaActor):
         """The running task, once none of its tickets is pending; None while it still waits."""
         if ApprovalStore(self._database).list_pending_for_task(task.id):
             return None
-        try:
-            with self._database.transaction():
-                return self._tasks.move_task(
-                    task.id,
-                    before=TaskState.waiting_approval,
-                    after=TaskState.running,
-                    reason="ticket decided",
-                )
-        except StaleState:
-            return None
+        with self._database.transaction():
+            return self._tasks.move_task(
+                task.id,
+                before=TaskState.waiting_approval,
+                after=TaskState.running,
+                reason="ticket decided",
+            )
 
     def _finish_step(self, message: StepFinished) -> None:
+        tell_safely(self._wires.outbox, OutboxRung())
         in_hand = self._in_hand
         if in_hand is None or (in_hand.task, in_hand.step) != (message.task, message.step):
             return
         self._in_hand = None
-        tell_safely(self._wires.outbox, OutboxRung())
-        self._push()
+        if not message.again_later and self._repeats < _QUICK_REPEATS:
+            self._push()
 
-    def _end(self, task: Task, *, after: TaskState, reason: EndReason) -> bool:
+    def _end(self, task: Task, *, after: TaskState, reason: EndReason) -> None:
         """End the task in the tables first, then stop the work."""
-        ended = self._ender.end(task, after=after, reason=reason)
-        if self._in_hand is not None and self._in_hand.task == task.id:
-            self._in_hand.cancel.set()
+        self._ender.end(task, after=after, reason=reason)
+        self._stop_work(task.id)
+
+    def _stop_work(self, task: TaskId) -> None:
+        if self._in_hand is not None and self._in_hand.task == task:
+            self._in_hand.stop()
         tell_safely(self._wires.outbox, OutboxRung())
-        return ended
 
     def _recall(self, row: RowId) -> None:
         """A recalled trigger takes back a task that has not started (A13)."""
@@ -185,13 +219,41 @@ class TaskCoordinator(PerlicaActor):
         if task.state in {TaskState.received, TaskState.contextualizing}:
             self._end(task, after=TaskState.cancelled, reason=EndReason.recalled)
 
+    # --- questions that nobody can read -----------------------------------------------------
+
     def _give_up_asking(self, message: ApprovalUndeliverable) -> None:
         """A question that nobody can read must not hold the task (incident 7)."""
+        ticket = ApprovalStore(self._database).find_ticket(message.ticket)
+        if ticket is None or ticket.state is not TicketState.pending:
+            return
         task = self._tasks.active_task()
-        if task is not None and task.id == message.task:
+        if task is not None and task.id == ticket.task_id:
             self._end(task, after=TaskState.failed, reason=EndReason.approval_undeliverable)
+            return
+        with self._database.transaction():
+            ApprovalStore(self._database).void(ticket.id)
+            AuditStore(self._database).add_event(
+                "ticket.void",
+                actor="perlica",
+                detail=audit_detail({"reason": EndReason.approval_undeliverable.value}),
+                task_id=ticket.task_id,
+                ticket_id=ticket.id,
+                level=Level.high,
+            )
+
+    def _give_up_unasked(self) -> None:
+        """At the start: questions whose sending was given up just before the process died."""
+        for ticket in ApprovalStore(self._database).list_pending(now_ms()):
+            if OutboxStore(self._database).is_given_up(ticket.id):
+                self._give_up_asking(ApprovalUndeliverable(ticket=ticket.id, task=ticket.task_id))
+
+    # --- time -------------------------------------------------------------------------------
 
     def _tick(self) -> None:
+        put_off, self._put_off = self._put_off, []
+        for bell in put_off:
+            self.handle(bell)
+        self._watch_session()
         task = self._tasks.active_task()
         if task is not None and self._has_run_out(task):
             self._end(task, after=TaskState.failed, reason=EndReason.wall_time)
@@ -204,18 +266,31 @@ class TaskCoordinator(PerlicaActor):
     def _has_run_out(self, task: Task) -> bool:
         return task.active_ms_at(now_ms()) > self._wall_time_ms
 
+    def _watch_session(self) -> None:
+        """A step that does not end when asked holds all further tasks: the process must end."""
+        stopped_at_s = self._in_hand.stopped_at_s if self._in_hand is not None else None
+        if stopped_at_s is not None and monotonic_s() - stopped_at_s > _STUCK_AFTER_S:
+            self._alarm.ring("session", SessionStuck())
+
+    def _drain(self) -> None:
+        """Give out nothing more; what is in hand is left for the next process to take up."""
+        self._is_draining = True
+        if self._in_hand is not None:
+            self._in_hand.cancel.leave()
+
     # --- commands ---------------------------------------------------------------------------
 
     def _obey(self, row: RowId) -> None:
-        """Carry out a pending command once; its answer and its end are one transaction."""
+        """Carry out a pending command once."""
         command = CommandStore(self._database).find(row)
         if command is None or command.state != "pending":
             return
-        cancelling = self._in_hand is not None and self._in_hand.cancel.is_set
-        to_end = self._desk.obey(
-            self._database, command, ledger=self._wires.ledger, cancelling=cancelling
-        )
+        if command.name in _DECISIONS:
+            tell_safely(self._wires.ledger, Decide(message_row=row))
+            return
+        cancelling = self._in_hand is not None and self._in_hand.stopped_at_s is not None
+        ended = self._desk.obey(self._database, command, ender=self._ender, cancelling=cancelling)
+        if ended is not None:
+            self._stop_work(ended)
         tell_safely(self._wires.outbox, OutboxRung())
-        if to_end is not None:
-            self._end(to_end, after=TaskState.cancelled, reason=EndReason.cancelled_by_member)
         self._push()

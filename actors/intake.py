@@ -6,7 +6,7 @@ other actors once everything is committed.
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from actors.intake_items import (
     Item,
@@ -17,7 +17,7 @@ from actors.intake_items import (
     key_of,
     key_of_message,
 )
-from actors.intake_preparing import Preparer
+from actors.intake_preparing import NameScanner, Preparer
 from actors.messages import (
     CommandGiven,
     GroupNotice,
@@ -78,12 +78,16 @@ class Intake:
     marks: Database
     settings: IntakeSettings
     _missed: int = 0
+    _names: NameScanner = field(default_factory=NameScanner)
 
     def preparer(self) -> Preparer:
-        """What reads frames with these settings."""
+        """What reads frames with these settings, knowing which messages were in hand at a crash."""
         settings = self.settings
+        crashed = MessageStore(self.marks).list_crashed()
         return Preparer(
             marks=self.marks,
+            crashes={message.key: message.crashes for message in crashed},
+            names=self._names,
             self_id=settings.self_id,
             owners=settings.owners,
             members=settings.members,
@@ -100,23 +104,19 @@ class Intake:
         What was in hand at a crash before is taken alone, so that a message which brings the
         process down takes no other with it into quarantine.
         """
-        suspects = [frame for frame in frames if self._is_suspect(frame)]
-        told = self._take_together([frame for frame in frames if frame not in suspects])
+        preparer = self.preparer()
+        suspects = [frame for frame in frames if preparer.was_in_hand(frame)]
+        others = [frame for frame in frames if frame not in suspects] if suspects else frames
+        told = self._take_together(others, preparer)
         for suspect in suspects:
-            told += self._take_together([suspect])
+            told += self._take_together([suspect], preparer)
         return told
 
-    def _is_suspect(self, frame: InboundFrame) -> bool:
-        key = key_of(frame)
-        return key is not None and MessageStore(self.marks).count_crashes(key) > 0
-
-    def _take_together(self, frames: Sequence[InboundFrame]) -> list[Told]:
+    def _take_together(self, frames: Sequence[InboundFrame], preparer: Preparer) -> list[Told]:
         keys = tuple(key for frame in frames if (key := key_of(frame)) is not None)
         with self.marks.transaction():
             MessageStore(self.marks).mark_in_hand(keys)
-        prepared = [
-            item for frame in frames if (item := self.preparer().prepare(frame)) is not None
-        ]
+        prepared = [item for frame in frames if (item := preparer.prepare(frame)) is not None]
         prepared.sort(key=lambda item: not (isinstance(item, Prepared) and item.command))
         told = self._store_together(prepared)
         with self.marks.transaction():

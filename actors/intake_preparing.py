@@ -4,7 +4,9 @@ Whatever goes wrong with a frame costs that frame alone (DESIGN §3).
 """
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from actors.intake_items import (
     Item,
@@ -32,23 +34,46 @@ from perlica.commands.roles import role_of
 from perlica.domain.clock import now_ms
 from perlica.domain.ids import UserId
 from perlica.domain.message import IncomingGroupMessage, SegmentKind
-from perlica.protection import Channel, protect
+from perlica.protection import Channel, Protected, protect
 from perlica.stores.approvals import ApprovalStore
 from perlica.stores.database import Database
-from perlica.stores.messages import MessageStore, StoredAttachment
+from perlica.stores.messages import MAX_CRASHES, MessageKey, StoredAttachment
 
 _log = logging.getLogger(__name__)
 
+_MOST_NAMES: Final = 1_024
 _ATTACHMENTS = frozenset(
     {SegmentKind.image, SegmentKind.file, SegmentKind.audio, SegmentKind.video}
 )
 
 
+class NameScanner:
+    """Protects display names, which are few and come with every message; belongs to one thread."""
+
+    def __init__(self) -> None:
+        """Remember nothing yet."""
+        self._known: dict[str, Protected] = {}
+
+    def protect(self, name: str) -> Protected:
+        """As `protect`; a name that was scanned to its end lately is not scanned again."""
+        known = self._known.get(name)
+        if known is not None:
+            return known
+        scanned = protect(name, Channel.MESSAGE)
+        if len(self._known) >= _MOST_NAMES:
+            self._known.clear()
+        if scanned.is_usable:
+            self._known[name] = scanned
+        return scanned
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preparer:
-    """Turns frames into items; reads the marks of messages that were in hand at a crash."""
+    """Turns frames into items; `crashes` says at how many crashes a message was in hand."""
 
     marks: Database
+    crashes: Mapping[MessageKey, int]
+    names: NameScanner
     self_id: UserId
     owners: frozenset[UserId]
     members: frozenset[UserId]
@@ -73,8 +98,17 @@ class Preparer:
 
     def is_quarantined_frame(self, frame: InboundFrame) -> bool:
         """Whether the frame's message was in hand at three crashes."""
+        return self._crashes_of(frame) >= MAX_CRASHES
+
+    def was_in_hand(self, frame: InboundFrame) -> bool:
+        """Whether the frame's message was in hand at a crash."""
+        return self._crashes_of(frame) > 0
+
+    def _crashes_of(self, frame: InboundFrame) -> int:
+        if not self.crashes:
+            return 0
         key = key_of(frame)
-        return key is not None and MessageStore(self.marks).is_quarantined(key)
+        return 0 if key is None else self.crashes.get(key, 0)
 
     def _prepare_notice(self, frame: InboundFrame) -> GroupNotice | Recall | None:
         notice = parse_notice(frame.frame)
@@ -115,7 +149,7 @@ class Preparer:
             message=message,
             role=role,
             kind="control" if is_control else "trigger" if is_trigger else "chat",
-            name=protect(message.display_name, Channel.MESSAGE),
+            name=self.names.protect(message.display_name),
             content=protect(text, Channel.MESSAGE),
             attachments=_attachments_of(message),
             command=command if is_control else None,

@@ -1,16 +1,21 @@
 """ApprovalLedger: decides tickets once and lets them expire.
 
-The coordinator asks it for a member's `.approve` or `.deny`; tickets are issued by the gateway's
+The coordinator hands it a member's `.approve` or `.deny`; tickets are issued by the gateway's
 transaction and consumed by the execution's.
 """
 
+import logging
 from pathlib import Path
 
+from actors.answering import answer_command
 from actors.base import Alarm, PerlicaActor, Wires, tell_safely
-from actors.messages import Decide, Decision, OutboxRung, Tick, TicketDecided
+from actors.messages import Decide, OutboxRung, Tick, TicketDecided
+from perlica.commands.answers import answer_verdict
+from perlica.commands.names import CommandName
 from perlica.domain.approval import Verdict
 from perlica.domain.clock import now_ms
-from perlica.domain.ids import UserId
+from perlica.domain.errors import StoreUnavailable
+from perlica.domain.ids import RowId, TicketId, UserId
 from perlica.domain.outbox import OutboxKind
 from perlica.domain.plan import Level
 from perlica.domain.texts import Language
@@ -19,8 +24,11 @@ from perlica.gateway.tickets import audit_detail
 from perlica.protection import Channel, protect
 from perlica.stores.approvals import ApprovalStore, Ticket
 from perlica.stores.audit import AuditStore
+from perlica.stores.commands import CommandStore, StoredCommand
 from perlica.stores.database import Database
 from perlica.stores.outbox import OutboxStore
+
+_log = logging.getLogger(__name__)
 
 _DECIDED = frozenset({Verdict.approved, Verdict.denied})
 
@@ -54,39 +62,51 @@ class ApprovalLedger(PerlicaActor):
             self._database.close()
 
     def handle(self, message: object) -> object:
-        """Decide or expire."""
-        match message:
-            case Decide():
-                return self._decide(message)
-            case Tick():
-                self._expire()
-            case _:
-                raise TypeError(type(message).__name__)
+        """Decide or expire; what a busy database refused now is asked for again at a tick."""
+        try:
+            match message:
+                case Decide(message_row=row):
+                    self._decide(row)
+                case Tick():
+                    self._expire()
+                case _:
+                    raise TypeError(type(message).__name__)
+        except StoreUnavailable as error:
+            _log.warning("the ledger could not write", extra={"code": error.code})
         return None
 
-    def _decide(self, message: Decide) -> Decision:
+    def _decide(self, row: RowId) -> None:
+        """The verdict, its answer and the command's end in one transaction."""
         with self._database.transaction():
-            verdict, ticket = ApprovalStore(self._database).decide(
-                message.ticket,
-                decision="approved" if message.approve else "denied",
-                user=message.user,
-                code_digest=message.code_digest or None,
-                now_ms=now_ms(),
-                owners_today=self._owners,
-            )
-            AuditStore(self._database).add_event(
-                "ticket.decision",
-                actor=f"member:{message.user}",
-                detail=audit_detail({"verdict": verdict.value, "approve": message.approve}),
-                task_id=ticket.task_id if ticket else None,
-                ticket_id=ticket.id if ticket else None,
-                level=Level.high,
-            )
+            command = CommandStore(self._database).find(row)
+            if command is None or command.state != "pending":
+                return
+            verdict, ticket = self._judge(command)
+            text = answer_verdict(_ticket_of(command), verdict, self._language)
+            answer_command(self._database, command, text)
         if ticket is not None and verdict in _DECIDED:
-            tell_safely(
-                self._wires.coordinator, TicketDecided(ticket=ticket.id, task=ticket.task_id)
-            )
-        return Decision(ticket=message.ticket, verdict=verdict)
+            self._tell_decided(ticket)
+        tell_safely(self._wires.outbox, OutboxRung())
+
+    def _judge(self, command: StoredCommand) -> tuple[Verdict, Ticket | None]:
+        approves = CommandName(command.name) is CommandName.approve
+        verdict, ticket = ApprovalStore(self._database).decide(
+            _ticket_of(command),
+            decision="approved" if approves else "denied",
+            user=command.user_id,
+            code_digest=command.arguments.get("code_digest"),
+            now_ms=now_ms(),
+            owners_today=self._owners,
+        )
+        AuditStore(self._database).add_event(
+            "ticket.decision",
+            actor=f"member:{command.user_id}",
+            detail=audit_detail({"verdict": verdict.value, "approve": approves}),
+            task_id=ticket.task_id if ticket else None,
+            ticket_id=ticket.id if ticket else None,
+            level=Level.high,
+        )
+        return verdict, ticket
 
     def _expire(self) -> None:
         if not ApprovalStore(self._database).has_due(now_ms()):
@@ -96,10 +116,11 @@ class ApprovalLedger(PerlicaActor):
             for ticket in expired:
                 self._announce_expiry(ticket)
         for ticket in expired:
-            tell_safely(
-                self._wires.coordinator, TicketDecided(ticket=ticket.id, task=ticket.task_id)
-            )
+            self._tell_decided(ticket)
         tell_safely(self._wires.outbox, OutboxRung())
+
+    def _tell_decided(self, ticket: Ticket) -> None:
+        tell_safely(self._wires.coordinator, TicketDecided(ticket=ticket.id, task=ticket.task_id))
 
     def _announce_expiry(self, ticket: Ticket) -> None:
         text = say_ticket_expired(ticket.id, ticket.action, self._language)
@@ -118,3 +139,7 @@ class ApprovalLedger(PerlicaActor):
             ticket_id=ticket.id,
             level=Level.high,
         )
+
+
+def _ticket_of(command: StoredCommand) -> TicketId:
+    return TicketId(command.arguments["ticket"])

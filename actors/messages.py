@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from perlica.domain.approval import Verdict
 from perlica.domain.cancel import CancelToken
 from perlica.domain.ids import MessageId, OperationId, OutboxId, RowId, TaskId, TicketId, UserId
 
@@ -75,10 +74,14 @@ class StepDue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepFinished:
-    """Session → coordinator. What the step wrote is committed; `step` fences late ones out."""
+    """Session → coordinator. What the step wrote is committed; `step` fences late ones out.
+
+    `again_later`: the database took no write, so the step waits for the next tick.
+    """
 
     task: TaskId
     step: int
+    again_later: bool = False
 
 
 # --- approval ---------------------------------------------------------------------------------
@@ -86,20 +89,13 @@ class StepFinished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decide:
-    """Coordinator → ledger (ask): a member said `.approve` or `.deny`; answered with a Decision."""
+    """Coordinator → ledger. A member said `.approve` or `.deny`; the command's row is pending.
 
-    ticket: TicketId
-    user: UserId
-    approve: bool
-    code_digest: str = field(default="", repr=False)
+    The ledger decides, answers and marks the command done in one transaction; it may be told the
+    same twice.
+    """
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """Ledger → coordinator, as the answer to Decide; what it says is committed."""
-
-    ticket: TicketId
-    verdict: Verdict
+    message_row: RowId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from actors.base import Alarm, PerlicaActor, Wires, tell_safely
 from actors.messages import ConnectionChanged, FramesWaiting, OutboxRung, Tick
+from perlica.domain.cancel import CancelToken
 from perlica.domain.clock import monotonic_s
 from perlica.domain.errors import OutcomeUnknown, PerlicaError, StaleState
 from perlica.domain.operation import OperationState
@@ -151,7 +152,7 @@ class Reconciler(PerlicaActor):
                 with self._database.transaction():
                     self._operations.mark_unknown(operation.id, "crashed")
             else:
-                self._runner.settle(job, within_s=_SETTLE_WITHIN_S)
+                self._runner.settle(job, CancelToken(), within_s=_SETTLE_WITHIN_S)
         except OutcomeUnknown:
             self._announce_unknown(operation)
         except (PerlicaError, StaleState) as error:

@@ -10,17 +10,26 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, InvalidStateError
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from actors.base import Alarm, PerlicaActor, Ref, tell_safely
 from actors.messages import Act
 from perlica.domain.cancel import CancelToken
-from perlica.domain.errors import Cancelled, OutcomeUnknown, PerlicaError, Retryable, StaleState
+from perlica.domain.errors import (
+    Cancelled,
+    OutcomeUnknown,
+    PerlicaError,
+    Refused,
+    Retryable,
+    StaleState,
+)
 from perlica.domain.ids import OperationId
 from perlica.domain.ports import JobOutcome, SandboxJob
+from perlica.domain.texts import Language
 from perlica.sandboxes.contract import SandboxBackend
-from perlica.sandboxes.jobs import JobPerformer, abandon
+from perlica.sandboxes.jobs import JobPerformer, abandon, mark_unknown
 from perlica.stores.database import Database
 
 _log = logging.getLogger(__name__)
@@ -30,7 +39,10 @@ _AFTER_CANCEL_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """A job with the one who waits for it; `settles` looks an old job up instead of running it."""
+    """A job with the one who waits for it; its own token, so that a stop of the wait stops no job.
+
+    With `settle_within_s` an old job is looked up instead of run.
+    """
 
     job: SandboxJob
     cancel: CancelToken
@@ -45,6 +57,7 @@ class _Worker:
     name: str
     database_path: Path
     backend: SandboxBackend
+    language: Language
     alarm: Alarm
     jobs: "queue.SimpleQueue[Assignment | None]" = field(default_factory=queue.SimpleQueue)
     thread: threading.Thread | None = None
@@ -59,7 +72,10 @@ class _Worker:
             while (assignment := self.jobs.get()) is not None:
                 if database is None:
                     database = Database.open(self.database_path)
-                self._do(JobPerformer(database, self.backend), assignment)
+                performer = JobPerformer(
+                    database=database, backend=self.backend, language=self.language
+                )
+                self._do(performer, assignment)
         except Exception as error:  # noqa: BLE001 - a worker must not die unnoticed
             self.alarm.ring(self.name, error)
         finally:
@@ -71,7 +87,9 @@ class _Worker:
             if assignment.settle_within_s is None:
                 outcome = performer.perform(assignment.job, assignment.cancel)
             else:
-                outcome = performer.settle(assignment.job, assignment.settle_within_s)
+                outcome = performer.settle(
+                    assignment.job, assignment.cancel, assignment.settle_within_s
+                )
         except PerlicaError as error:
             _answer(assignment.reply, error=error)
         except BaseException as error:
@@ -101,12 +119,26 @@ class SandboxSerializer(PerlicaActor):
     """One for each slot; `Act` goes to the writing or the reading worker in arrival order."""
 
     def __init__(
-        self, *, slot: int, database_path: Path, backend: SandboxBackend, alarm: Alarm
+        self,
+        *,
+        slot: int,
+        database_path: Path,
+        backend: SandboxBackend,
+        language: Language,
+        alarm: Alarm,
     ) -> None:
         """Prepare the workers; they start with the actor."""
         super().__init__(name=f"serializer-{slot}", alarm=alarm)
-        self._writer = _Worker(f"sandbox-{slot}-writes", database_path, backend, alarm)
-        self._reader = _Worker(f"sandbox-{slot}-reads", database_path, backend, alarm)
+        self._writer, self._reader = (
+            _Worker(
+                name=f"sandbox-{slot}-{kind}",
+                database_path=database_path,
+                backend=backend,
+                language=language,
+                alarm=alarm,
+            )
+            for kind in ("writes", "reads")
+        )
 
     def begin(self) -> None:
         """Start both workers; their connections open with the first job."""
@@ -139,27 +171,30 @@ class SerializerRunner:
 
     def run(self, job: SandboxJob, cancel: CancelToken, *, within_s: float) -> JobOutcome:
         """See SandboxRunner."""
-        reply: Future[JobOutcome] = Future()
-        self._tell(job, Assignment(job=job, cancel=cancel, reply=reply))
-        ended = threading.Event()
-        reply.add_done_callback(lambda _: ended.set())
-        with cancel.on_cancel(ended.set):
-            ended.wait(within_s)
-        if not reply.done():
-            self._give_up(job, reply, cancel)
-        return reply.result()
-
-    def settle(self, job: SandboxJob, *, within_s: float) -> JobOutcome:
-        """See SandboxRunner."""
-        reply: Future[JobOutcome] = Future()
-        assignment = Assignment(
-            job=job, cancel=CancelToken(), reply=reply, settle_within_s=within_s
-        )
-        self._tell(job, assignment)
+        assignment = Assignment(job=job, cancel=CancelToken(), reply=Future())
+        self._tell(assignment)
+        _wait(assignment.reply, cancel, within_s)
+        if not assignment.reply.done():
+            self._give_up(assignment, cancel)
         try:
-            return reply.result(timeout=within_s + _AFTER_CANCEL_S)
-        except FutureTimeoutError:
-            raise OutcomeUnknown("no_answer", "the sandbox's worker did not answer") from None
+            return assignment.reply.result()
+        except Cancelled as error:
+            if cancel.is_set:
+                raise
+            raise Refused("too_slow", "stopped: it took longer than allowed") from error
+
+    def settle(self, job: SandboxJob, cancel: CancelToken, *, within_s: float) -> JobOutcome:
+        """See SandboxRunner."""
+        assignment = Assignment(
+            job=job, cancel=CancelToken(), reply=Future(), settle_within_s=within_s
+        )
+        self._tell(assignment)
+        _wait(assignment.reply, cancel, within_s + _AFTER_CANCEL_S)
+        if not assignment.reply.done():
+            assignment.cancel.set()
+            cancel.check()
+            raise OutcomeUnknown("no_answer", "the sandbox's worker did not answer")
+        return assignment.reply.result()
 
     def abandon(self, job: SandboxJob) -> None:
         """See SandboxRunner."""
@@ -173,23 +208,42 @@ class SerializerRunner:
         except PerlicaError as error:
             _log.info("not acknowledged", extra={"operation": operation, "code": error.code})
 
-    def _tell(self, job: SandboxJob, assignment: Assignment) -> None:
+    def _tell(self, assignment: Assignment) -> None:
+        job = assignment.job
         act = Act(operation=job.operation, request=assignment, reply=assignment.reply)
         if not tell_safely(self.serializers.get(job.slot), act):
-            raise Retryable("stopping", "the service is stopping")
+            raise Retryable("no_serializer", "this sandbox cannot be reached now")
 
-    def _give_up(self, job: SandboxJob, reply: "Future[JobOutcome]", cancel: CancelToken) -> None:
-        """Leave the queue, or, when the worker was faster, stop the action and wait for its end."""
-        was_cancelled = cancel.is_set
+    def _give_up(self, assignment: Assignment, cancel: CancelToken) -> None:
+        """Leave the queue, or, when the worker was faster, stop the action and wait for its end.
+
+        A token that is leaving stops nothing: the next process settles the operation.
+        """
         try:
-            abandon(self.database(), job)
+            abandon(self.database(), assignment.job)
         except StaleState:
-            cancel.set()
-            try:
-                reply.exception(timeout=_AFTER_CANCEL_S)
-            except FutureTimeoutError:
-                raise OutcomeUnknown("no_answer", "the sandbox did not answer in time") from None
+            if cancel.is_leaving:
+                raise Cancelled("left", "the service stops; the operation goes on") from None
+            assignment.cancel.set()
+            self._wait_for_end(assignment)
             return
-        if was_cancelled:
+        if cancel.is_set:
             raise Cancelled("cancelled", "cancelled before it started")
         raise Retryable("sandbox_busy", "the sandbox was busy for too long; nothing was started")
+
+    def _wait_for_end(self, assignment: Assignment) -> None:
+        """The end of a job that was asked to stop, for a short time."""
+        try:
+            assignment.reply.exception(timeout=_AFTER_CANCEL_S)
+        except FutureTimeoutError:
+            with suppress(StaleState):
+                mark_unknown(self.database(), assignment.job, "no_answer")
+            raise OutcomeUnknown("no_answer", "the sandbox did not answer in time") from None
+
+
+def _wait(reply: "Future[JobOutcome]", cancel: CancelToken, within_s: float) -> None:
+    """Until there is a reply, the token is set or the time is over."""
+    ended = threading.Event()
+    reply.add_done_callback(lambda _: ended.set())
+    with cancel.on_cancel(ended.set):
+        ended.wait(within_s)

@@ -3,13 +3,17 @@
 The coordinator tells it a step; model turns and tool calls block here and nowhere else.
 """
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
 from actors.base import Alarm, PerlicaActor, Wires, tell_safely
 from actors.messages import StepDue, StepFinished
+from perlica.domain.errors import StoreUnavailable
 from perlica.session.loop import AgentLoop
 from perlica.stores.database import Database
+
+_log = logging.getLogger(__name__)
 
 
 class AgentSession(PerlicaActor):
@@ -45,9 +49,19 @@ class AgentSession(PerlicaActor):
         """Do the step, then tell; what it wrote is committed by then."""
         match message:
             case StepDue():
-                self._loop.do_step(message.task, message.step, message.cancel)
-                finished = StepFinished(task=message.task, step=message.step)
+                finished = StepFinished(
+                    task=message.task, step=message.step, again_later=not self._do(message)
+                )
                 tell_safely(self._wires.coordinator, finished)
             case _:
                 raise TypeError(type(message).__name__)
         return None
+
+    def _do(self, due: StepDue) -> bool:
+        """Whether the step could write; where it could not, it is taken up again from the rows."""
+        try:
+            self._loop.do_step(due.task, due.step, due.cancel)
+        except StoreUnavailable as error:
+            _log.warning("step put off", extra={"task": due.task, "code": error.code})
+            return False
+        return True

@@ -1,20 +1,19 @@
-"""The command line of the node daemon: serve, images, doctor.
+"""The command line of the node daemon: serve, doctor, and the commands of sandboxd.operator.
 
 Exit codes: 0 done, 1 refused or failed, 2 the node or the configuration is not fit for it.
 """
 
 import json
-import logging
 import sys
 from pathlib import Path
 
 import click
 
 from sandboxd import __version__
-from sandboxd.config import Config, load_config
+from sandboxd.config import load_config
 from sandboxd.faults import Fault, Misconfigured
-
-_LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
+from sandboxd.operator.commands import COMMANDS, config_of
+from sandboxd.operator.images import image
 
 
 class _Commands(click.Group):
@@ -55,20 +54,17 @@ def main(
     context.obj = lambda: load_config(config, given)
 
 
-def _config(context: click.Context) -> Config:
-    loaded: Config = context.obj()
-    return loaded
-
-
 @main.command()
 @click.option("--log-level", default="INFO", type=click.Choice(["DEBUG", "INFO", "WARNING"]))
+@click.option("--log-format", default="text", type=click.Choice(["text", "json"]))
 @click.pass_context
-def serve(context: click.Context, log_level: str) -> None:
+def serve(context: click.Context, *, log_level: str, log_format: str) -> None:
     """Run the daemon until SIGTERM."""
     from sandboxd.service.daemon import run_daemon  # noqa: PLC0415 (the other commands need none)
+    from sandboxd.service.recent import start_logging  # noqa: PLC0415
 
-    logging.basicConfig(level=log_level, format=_LOG_FORMAT, stream=sys.stderr)
-    run_daemon(_config(context))
+    start_logging(log_level, as_json=log_format == "json")
+    run_daemon(config_of(context))
 
 
 @main.command()
@@ -78,7 +74,7 @@ def doctor(context: click.Context, *, as_json: bool) -> None:
     """Look whether this node can run sandboxes; one line for each finding."""
     from sandboxd.doctor import examine, exit_code  # noqa: PLC0415
 
-    findings = examine(_config(context))
+    findings = examine(config_of(context))
     if as_json:
         click.echo(json.dumps([finding.as_dict() for finding in findings], indent=2))
     else:
@@ -87,50 +83,5 @@ def doctor(context: click.Context, *, as_json: bool) -> None:
     sys.exit(exit_code(findings))
 
 
-@main.group()
-def image() -> None:
-    """Images that sandboxes are made of."""
-
-
-@image.command("build-demo")
-@click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--busybox", type=click.Path(path_type=Path), default=Path("/bin/busybox"))
-def build_demo(directory: Path, busybox: Path) -> None:
-    """Build a small OCI layout from busybox, offline; prints its manifest digest."""
-    from sandboxd.images.demo import build_demo_layout  # noqa: PLC0415
-
-    click.echo(build_demo_layout(directory, busybox=busybox))
-
-
-@image.command("import")
-@click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--digest", help="Manifest digest, when the layout holds several images.")
-@click.pass_context
-def import_image(context: click.Context, directory: Path, digest: str | None) -> None:
-    """Verify an OCI layout and keep it as squashfs; prints the record as JSON."""
-    from sandboxd.images.catalog import Catalog  # noqa: PLC0415
-    from sandboxd.images.unpack import UnpackLimits  # noqa: PLC0415
-
-    config = _config(context)
-    limits = UnpackLimits(
-        total_bytes=config.bounds.image_bytes, entries=config.bounds.image_entries
-    )
-    held = Catalog(config.state_dir / "images").import_layout(
-        directory, wanted=digest, limits=limits
-    )
-    click.echo(held.model_dump_json())
-
-
-@image.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print the records as JSON.")
-@click.pass_context
-def list_images(context: click.Context, *, as_json: bool) -> None:
-    """List the images on this node."""
-    from sandboxd.images.catalog import Catalog  # noqa: PLC0415
-
-    held = Catalog(_config(context).state_dir / "images").list()
-    if as_json:
-        click.echo(json.dumps([item.model_dump() for item in held], indent=2))
-        return
-    for item in held:
-        click.echo(f"{item.digest}  {item.size_bytes:>12}  {item.reference or '-'}")
+for command in (*COMMANDS, image):
+    main.add_command(command)

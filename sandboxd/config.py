@@ -9,8 +9,9 @@ import os
 import re
 import socket
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
@@ -20,6 +21,18 @@ from sandboxd.wire import MAX_FILE_BYTES, MAX_OUTPUT_BYTES, MAX_TIMEOUT_MS, MIN_
 
 _GIB = 1024**3
 _MIB = 1024**2
+
+
+EnvironmentPattern = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\*?$")]
+ENVIRONMENT: Final = tuple(
+    """
+CC CFLAGS CI COLUMNS CXX CXXFLAGS DEBIAN_FRONTEND EDITOR GOFLAGS GOPATH GREP_COLORS HOME LANG
+LANGUAGE LC_* LDFLAGS LINES LOGNAME MAKEFLAGS NODE_ENV NO_COLOR NPM_CONFIG_* PAGER PATH
+PIP_* PWD PYTHON* RUST_BACKTRACE SHELL SOURCE_DATE_EPOCH TERM TMPDIR TZ USER VIRTUAL_ENV
+""".split()
+)
+"""What builds and terminals need. Nothing in it is a usual home of a credential, so that a caller
+which passes on its own environment is refused instead of leaking one into a sandbox."""
 
 
 class _Section(BaseModel):
@@ -50,6 +63,8 @@ class Bounds(_Section):
     timeout_ms: int = Field(default=3_600_000, ge=1000, le=MAX_TIMEOUT_MS)
     output_bytes: int = Field(default=2 * _MIB, ge=1024, le=MAX_OUTPUT_BYTES)
     file_bytes: int = Field(default=MAX_FILE_BYTES, ge=1024, le=MAX_FILE_BYTES)
+    streamed_bytes: int = Field(default=64 * _MIB, ge=1024)
+    """What one command's output may add up to on its way to a caller that listens meanwhile."""
     unacknowledged_output_bytes: int = Field(default=64 * _MIB, ge=_MIB)
     journal_operations: int = Field(default=10_000, ge=100)
     free_disk_bytes: int = Field(default=_GIB, ge=0)
@@ -57,6 +72,35 @@ class Bounds(_Section):
     image_bytes: int = Field(default=16 * _GIB, ge=_MIB)
     image_entries: int = Field(default=1_000_000, ge=1000)
     stop_within_s: float = Field(default=8.0, gt=0, le=60)
+
+
+Role = Literal["service", "observer"]
+"""service: every call. observer: those that only look."""
+
+
+class Tls(_Section):
+    """The interface for callers on other machines: HTTP over mutual TLS 1.3."""
+
+    host: str = "127.0.0.1"
+    port: int = Field(ge=0, le=65535)
+    certificate: Path
+    key: Path
+    client_authority: Path
+    """Only certificates of this authority are let in, and of these only the names in `clients`."""
+    clients: Mapping[str, Role] = Field(min_length=1, max_length=64)
+    """The one DNS name of a client's certificate, and its role."""
+
+
+class Registry(_Section):
+    """One registry that images may come from."""
+
+    host: str = Field(pattern=r"^[a-z0-9.-]{1,253}(:[0-9]{1,5})?$")
+    credentials: Path | None = None
+    """A containers-auth.json(5) file that only root can read; it never reaches a sandbox."""
+    certificates: Path | None = None
+    """A directory with the authority of the registry's certificate, as skopeo takes it."""
+    plain_http: bool = False
+    """Without TLS. The digest still decides what is believed, but everybody can read along."""
 
 
 class Config(_Section):
@@ -75,6 +119,13 @@ class Config(_Section):
     """Each sandbox gets 65536 host ids from here on; nobody else may use them."""
     layers_by_path: bool = False
     """Use the older way of naming overlay layers although the kernel has the newer one."""
+    set_id_bits: Literal["keep", "strip", "refuse"] = "keep"
+    """Set-user-id and set-group-id files of an image. Kept they do nothing: sandboxes are mounted
+    nosuid and their processes never gain privileges."""
+    registries: tuple[Registry, ...] = Field(default=(), max_length=64)
+    tls: Tls | None = None
+    environment: tuple[EnvironmentPattern, ...] = ENVIRONMENT
+    """Names that a caller may set for a command; `*` at the end stands for anything."""
     ceilings: Ceilings = Ceilings()
     bounds: Bounds = Bounds()
 
@@ -110,7 +161,12 @@ def _explain(problem: ErrorDetails) -> str:
     where = ".".join(str(part) for part in problem["loc"])
     if problem["type"] != "extra_forbidden":
         return f"{where}: {problem['msg']}"
-    sections: dict[str, type[_Section]] = {"ceilings": Ceilings, "bounds": Bounds}
+    sections: dict[str, type[_Section]] = {
+        "ceilings": Ceilings,
+        "bounds": Bounds,
+        "tls": Tls,
+        "registries": Registry,
+    }
     section = sections.get(str(problem["loc"][0]), Config)
     near = difflib.get_close_matches(str(problem["loc"][-1]), section.model_fields, n=1)
     hint = f" (did you mean {near[0]}?)" if near else ""

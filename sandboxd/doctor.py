@@ -4,10 +4,8 @@ Only looks: it mounts nothing and changes nothing, so it can run beside the daem
 """
 
 import contextlib
-import http.client
 import os
 import shutil
-import socket
 import sysconfig
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -22,6 +20,7 @@ from sandboxd.kernel.cgroups import ROOT, cgroup_mode
 from sandboxd.kernel.confinement import CAPABILITIES
 from sandboxd.kernel.mountinfo import read_mounts
 from sandboxd.kernel.steps import IDMAPPED_LAYERS_SINCE
+from sandboxd.operator.asking import ask
 
 Level = Literal["ok", "warning", "failure"]
 _MARKS: dict[Level, str] = {"ok": "ok  ", "warning": "WARN", "failure": "FAIL"}
@@ -269,8 +268,8 @@ def _images(config: Config) -> Iterator[Finding]:
 
 def _daemon(config: Config) -> Iterator[Finding]:
     try:
-        health = _ask(config.socket)
-    except (OSError, ValueError, http.client.HTTPException) as error:
+        health = ask(config.socket, wire.HealthReport, wire.HEALTH_PATH, within_s=_ANSWER_WITHIN_S)
+    except (Fault, ValueError) as error:
         yield Finding(
             subject="daemon",
             level="warning",
@@ -284,15 +283,3 @@ def _daemon(config: Config) -> Iterator[Finding]:
         message=f"version {health.version} answers, "
         f"{health.counts.sandboxes} sandboxes, epoch {health.epoch}",
     )
-
-
-def _ask(path: Path) -> wire.HealthReport:
-    connection = http.client.HTTPConnection("sandboxd", timeout=_ANSWER_WITHIN_S)
-    connection.sock = socket.socket(socket.AF_UNIX)
-    try:
-        connection.sock.settimeout(_ANSWER_WITHIN_S)
-        connection.sock.connect(str(path))
-        connection.request("GET", wire.HEALTH_PATH)
-        return wire.HealthReport.model_validate_json(connection.getresponse().read())
-    finally:
-        connection.close()

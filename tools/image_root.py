@@ -17,7 +17,7 @@ _LEFT_OUT = ("man", "info", "locale", "lintian", "bash-completion", "zsh", "doc/
 
 def main(arguments: list[str]) -> int:
     """Build the root; exit code 2 without arguments."""
-    if len(arguments) < 2:  # noqa: PLR2004 (a target and at least one package)
+    if len(arguments) < 2:
         print(__doc__, file=sys.stderr)
         return 2
     root = Path(arguments[0])

@@ -38,6 +38,7 @@ from perlica.gateway.sandbox_manage import SandboxManage
 from perlica.gateway.tickets import TicketDesk
 from perlica.gateway.tool import Registry, Tool
 from perlica.sandboxes.contract import SandboxBackend
+from perlica.session.ending import TaskEnder
 from perlica.session.loop import AgentLoop
 from perlica.session.native import NativeRuntime
 from perlica.session.opening import Opening
@@ -106,7 +107,11 @@ class Assembly:
 
     def _serializer(self, slot: int, backend: SandboxBackend) -> Ref:
         return SandboxSerializer.start(
-            slot=slot, database_path=self.database_path, backend=backend, alarm=self.alarm
+            slot=slot,
+            database_path=self.database_path,
+            backend=backend,
+            language=self.config.service.language,
+            alarm=self.alarm,
         )
 
     def _outbox(self) -> Ref:
@@ -145,6 +150,7 @@ class Assembly:
             database_path=self.database_path,
             desk=parts.command_desk(self.config, lambda: self.wires.connection_fault),
             wall_time_ms=int(self.config.task.wall_time_s * 1000),
+            shows_usage=self.config.task.show_usage,
             progress=parts.progress_settings(self.config),
             wires=self.wires,
             alarm=self.alarm,
@@ -206,6 +212,9 @@ class Assembly:
                 zone=zone,
             ),
             budgets=parts.budgets(config),
+            ender=TaskEnder(
+                database=database, language=language, shows_usage=config.task.show_usage
+            ),
             language=language,
             new_transcript=lambda: Transcript(parts.wrap_settings(config)),
         )
@@ -222,6 +231,7 @@ class Assembly:
                 owners=config.owners,
                 language=config.service.language,
                 lifetime_ms=int(config.approval.lifetime_s * 1000),
+                zone=parts.zone(config),
             ),
             runner=runner,
             ring_outbox=self._ring_outbox,

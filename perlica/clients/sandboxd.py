@@ -25,7 +25,9 @@ from perlica.domain.sandbox import (
     ActionOutcome,
     BackendSandbox,
     Command,
+    HeldImage,
     ListFiles,
+    NodeSurvey,
     OperationLookUp,
     ReadFile,
     SandboxSpec,
@@ -52,10 +54,14 @@ _ERRORS: Mapping[str, type[PerlicaError]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxdSettings:
-    """Where the daemon listens and which epoch of the service's database speaks to it."""
+    """Where the daemon listens and which epoch of the service's database speaks to it.
+
+    `node` is the name that the daemon must answer to; "" takes any.
+    """
 
     socket_path: Path
     epoch: int
+    node: str = ""
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -99,7 +105,8 @@ class SandboxdClient:
     def create(
         self, operation: OperationId, spec: SandboxSpec, image_digest: str
     ) -> BackendSandbox:
-        """See SandboxBackend."""
+        """See SandboxBackend. Only on the node that the spec names."""
+        self._check_node(spec.node)
         request = _build(
             wire.CreateRequest,
             operation=operation,
@@ -107,6 +114,7 @@ class SandboxdClient:
             name=spec.name,
             image_digest=image_digest,
             limits=values.limits_of(spec.limits),
+            network=spec.network,
         )
         answer = self._mutate("POST", wire.SANDBOXES_PATH, request, wire.SandboxState)
         return values.sandbox_of(answer)
@@ -172,6 +180,28 @@ class SandboxdClient:
         """See SandboxBackend."""
         listed = self._read("GET", wire.SANDBOXES_PATH, wire.SandboxList)
         return tuple(values.sandbox_of(state) for state in listed.sandboxes)
+
+    def survey(self) -> NodeSurvey:
+        """See SandboxBackend. The daemon says nothing of itself that would be an identity yet."""
+        node = self._check_node(self._settings.node)
+        images = self._read("GET", wire.IMAGES_PATH, wire.ImageList).images
+        return NodeSurvey(
+            node=node,
+            identity="",
+            images=tuple(HeldImage(digest=i.digest, reference=i.reference) for i in images),
+            sandboxes=self.reconcile(),
+        )
+
+    def _check_node(self, node: str) -> str:
+        """Who answers. Raises: Misconfigured when it is another node than `node`."""
+        answering = self.health().node
+        if node and answering != node:
+            raise Misconfigured(
+                "sandboxd_other_node",
+                f"sandboxd answers as node {answering}, not {node}",
+                remedy="let the node's name in [sandbox] be the daemon's own",
+            )
+        return answering
 
     # --- actions --------------------------------------------------------------------------
 

@@ -128,5 +128,5 @@ def _outcome_of(
             return absence_of(outcome)
         case wire.FileWritten():
             return written_of(outcome)
-        case None:
+        case wire.GarbageCollected() | None:
             return None

@@ -16,6 +16,8 @@ from perlica.domain.sandbox import (
     Action,
     ActionOutcome,
     BackendSandbox,
+    LinesRead,
+    ReadLines,
     SandboxSpec,
 )
 
@@ -38,10 +40,15 @@ class Stop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delete:
-    """Delete a sandbox and prove its absence."""
+    """Delete a sandbox and prove its absence.
+
+    With `untouched_since_ms` only if it was not used after that time when its turn comes.
+    """
+
+    untouched_since_ms: int | None = None
 
 
-Work = Action | Create | Stop | Delete
+Work = Action | ReadLines | Create | Stop | Delete
 
 
 class JobKind(StrEnum):
@@ -61,14 +68,16 @@ WRITING = frozenset(JobKind) - {JobKind.read, JobKind.list}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxJob:
-    """One operation in or on the sandbox that holds `slot`.
+    """One operation in or on the sandbox that holds `slot`, on the node it is pinned to.
 
-    `work` is None for a job that is only looked up after a crash, never run again.
+    `slot` is 0 for what is left of a sandbox that holds none any more. `work` is None for a job
+    that is only looked up after a crash, never run again.
     """
 
     operation: OperationId
     sandbox: RowId
     slot: int
+    node: str
     name: SandboxName
     instance: str
     kind: JobKind
@@ -80,7 +89,7 @@ class SandboxJob:
         return self.kind in WRITING
 
 
-JobOutcome = ActionOutcome | BackendSandbox | Absence
+JobOutcome = ActionOutcome | LinesRead | BackendSandbox | Absence
 
 
 class SandboxRunner(Protocol):
@@ -100,6 +109,13 @@ class SandboxRunner(Protocol):
 
         A cancel ends the asking and changes nothing. Raises: as `run`; OutcomeUnknown when the
         backend cannot say.
+        """
+        ...
+
+    def submit(self, job: SandboxJob) -> None:
+        """Hand a job over and return at once; its operation's row tells how it ended.
+
+        A job without work is looked up. Raises: Retryable when nobody takes it.
         """
         ...
 

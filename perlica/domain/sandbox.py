@@ -11,6 +11,8 @@ from perlica.domain.errors import Refused
 from perlica.domain.ids import SandboxName
 
 MAX_SANDBOXES = 3
+IDLE_MS_AT_MOST = 7 * 86_400_000
+"""A sandbox that was not used for seven days is deleted; a configuration may only shorten this."""
 NAME_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,30}[a-z0-9]", re.ASCII)
 
 
@@ -60,13 +62,18 @@ class SandboxLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxSpec:
-    """What a sandbox is created from; the image is the global one, never chosen here."""
+    """What a sandbox is created from; the image is the global one, never chosen here.
+
+    Name, node, limits, network and the time without a use after which it is deleted (`idle_ms`)
+    stay for its life.
+    """
 
     name: SandboxName
     purpose: str
     node: str
     limits: SandboxLimits
     network: str = "none"
+    idle_ms: int = IDLE_MS_AT_MOST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,11 +119,40 @@ Action = Command | ReadFile | ListFiles | WriteFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadLines:
+    """Whole lines of a file, counted from 1; made of several `ReadFile`.
+
+    At most `limit_bytes` are given back, and lines are looked for in the first `scan_bytes`.
+    """
+
+    path: str = field(repr=False)
+    first_line: int
+    last_line: int
+    limit_bytes: int
+    scan_bytes: int = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileRead:
     """Raw bytes of a file: protect before anything else. `size_bytes` is the whole file's."""
 
     size_bytes: int
     offset_bytes: int
+    content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinesRead:
+    """Raw lines of a file: protect before anything else.
+
+    `last_line` is the last one in `content` (`first_line - 1` when there is none); with `at_end`
+    the file has no line behind it.
+    """
+
+    size_bytes: int
+    first_line: int
+    last_line: int
+    at_end: bool
     content: bytes = field(repr=False)
 
 
@@ -169,6 +205,14 @@ ActionOutcome = CommandOutcome | FileRead | FilesListed | FileWritten
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HeldImage:
+    """An image that sandboxes can be made of on a node."""
+
+    digest: str
+    reference: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BackendSandbox:
     """A sandbox as its backend sees it; `state` is creating|stopped|ready|deleting|broken."""
 
@@ -179,6 +223,19 @@ class BackendSandbox:
     disk_bytes: int
     disk_used_bytes: int | None
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSurvey:
+    """One good look at a node: who answered, and everything that it holds.
+
+    `identity` changes when the node is installed anew; "" where the backend cannot tell.
+    """
+
+    node: str
+    identity: str
+    images: tuple[HeldImage, ...]
+    sandboxes: tuple[BackendSandbox, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,19 +3,27 @@
 Called by the gateway with a plan that is Low or Medium, or High with its approved ticket.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from perlica.domain.cancel import CancelToken
 from perlica.domain.clock import now_ms
-from perlica.domain.errors import Cancelled, OutcomeUnknown, PerlicaError, StaleState
+from perlica.domain.errors import (
+    Cancelled,
+    OutcomeUnknown,
+    PerlicaError,
+    StaleState,
+    StoreUnavailable,
+)
 from perlica.domain.ids import CallId, OperationId, new_operation_id
 from perlica.domain.operation import OperationState
 from perlica.domain.plan import Level, hash_plan
-from perlica.domain.ports import SandboxRunner
+from perlica.domain.ports import SandboxJob, SandboxRunner
 from perlica.domain.task import EndReason
+from perlica.gateway.asker import Asker
 from perlica.gateway.ends import Answered, CallEnd, Ended, answer, refusal
 from perlica.gateway.tickets import audit_detail
-from perlica.gateway.tool import CallContext, InSandbox, Instant, Planned, ToolResult
+from perlica.gateway.tool import InSandbox, Instant, Planned
 from perlica.protection import Channel, Protected, protect
 from perlica.stores.approvals import ApprovalStore, Ticket
 from perlica.stores.audit import AuditStore
@@ -27,6 +35,7 @@ _UNKNOWN = (
     "the outcome is unknown: it may have happened. It is not repeated; an Owner has to look"
     " (.recovery)."
 )
+_TOO_LATE = "not executed: its approval is used up or expired, or it moved on"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +43,7 @@ class Execution:
     """One plan on its way: judged, paid for by a ticket where it is High, with its operation id."""
 
     planned: Planned
-    context: CallContext
+    asker: Asker
     level: Level
     ticket: Ticket | None = None
     operation: OperationId = field(default_factory=new_operation_id)
@@ -42,7 +51,7 @@ class Execution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Executor:
-    """Executes plans, never words; one operation for each call, ever."""
+    """Executes plans, never words; one operation for each call or ticket, ever."""
 
     database: Database
     runner: SandboxRunner
@@ -50,49 +59,61 @@ class Executor:
     def execute(self, execution: Execution, cancel: CancelToken) -> CallEnd:
         """Do it and say how it ended.
 
-        Raises: Cancelled when the task was cancelled meanwhile.
+        Raises: Cancelled when the task was cancelled meanwhile; StoreUnavailable when nothing
+        could be written, so that the step has to be taken up again.
         """
-        operation = execution.operation
+        work = execution.planned.work
         try:
-            result = self._run(execution, cancel)
+            if isinstance(work, Instant):
+                return self._run_instant(execution, work)
+            job = self._queue(execution, work)
         except StaleState:
-            return refusal("not executed: its approval is used up or expired, or it moved on")
-        except OutcomeUnknown:
-            return unknown_end(operation, execution.level)
-        except Cancelled:
+            return refusal(_TOO_LATE)
+        except StoreUnavailable:
             raise
         except PerlicaError as error:
-            return answer(error.text, source="perlica gateway", failed=True, operation=operation)
-        return answer(result.text, source=result.source, failed=result.failed, operation=operation)
+            return refusal(error.text)
+        return self._run_job(execution, work, job, cancel)
 
-    def _run(self, execution: Execution, cancel: CancelToken) -> ToolResult:
-        match execution.planned.work:
-            case Instant() as work:
-                return self._run_instant(execution, work)
-            case InSandbox() as work:
-                return self._run_in_sandbox(execution, work, cancel)
-
-    def _run_instant(self, execution: Execution, work: Instant) -> ToolResult:
+    def _run_instant(self, execution: Execution, work: Instant) -> CallEnd:
+        operation = execution.operation
         with self.database.transaction():
             self._insert(execution)
             operations = OperationStore(self.database)
-            operations.start(execution.operation)
+            operations.start(operation)
             result = work.run()
-            operations.finish(execution.operation, OperationState.succeeded, audit_detail({}))
-        return result
+            operations.finish(operation, OperationState.succeeded, audit_detail({}))
+        return answer(result.text, source=result.source, failed=result.failed, operation=operation)
 
-    def _run_in_sandbox(
-        self, execution: Execution, work: InSandbox, cancel: CancelToken
-    ) -> ToolResult:
+    def _queue(self, execution: Execution, work: InSandbox) -> SandboxJob:
         with self.database.transaction():
             self._insert(execution)
-            job = work.prepare(execution.operation)
-        outcome = self.runner.run(job, cancel, within_s=work.within_s)
-        return work.present(outcome)
+            return work.prepare(execution.operation)
+
+    def _run_job(
+        self, execution: Execution, work: InSandbox, job: SandboxJob, cancel: CancelToken
+    ) -> CallEnd:
+        operation = execution.operation
+        try:
+            outcome = self.runner.run(job, cancel, within_s=work.within_s)
+        except OutcomeUnknown:
+            return unknown_end(operation, execution.level)
+        except (Cancelled, StoreUnavailable):
+            raise
+        except PerlicaError as error:
+            self._give_back(job)
+            return answer(error.text, source="perlica gateway", failed=True, operation=operation)
+        result = work.present(outcome)
+        return answer(result.text, source=result.source, failed=result.failed, operation=operation)
+
+    def _give_back(self, job: SandboxJob) -> None:
+        """A job that no worker ever took leaves nothing queued behind."""
+        with suppress(StaleState):
+            self.runner.abandon(job)
 
     def _insert(self, execution: Execution) -> None:
         """The operation's row, the ticket's consumption and the call's move, all or nothing."""
-        plan, context, ticket = execution.planned.plan, execution.context, execution.ticket
+        plan, asker, ticket = execution.planned.plan, execution.asker, execution.ticket
         plan_hash = hash_plan(plan)
         if ticket is not None:
             ApprovalStore(self.database).consume(ticket.id, plan_hash=plan_hash, now_ms=now_ms())
@@ -100,8 +121,8 @@ class Executor:
             NewOperation(
                 id=execution.operation,
                 origin=plan.origin,
-                task_id=context.task.id,
-                call_id=context.call,
+                task_id=asker.task_id,
+                call_id=asker.call_id,
                 action=plan.action,
                 level=execution.level,
                 identity=plan.identity,
@@ -110,14 +131,15 @@ class Executor:
                 ticket_id=ticket.id if ticket else None,
             )
         )
-        _dispatch(self.database, context.call)
+        if asker.call_id is not None:
+            _dispatch(self.database, asker.call_id)
         AuditStore(self.database).add_event(
             "operation.planned",
-            actor=f"task:{context.task.id}",
+            actor=asker.actor,
             detail=audit_detail(
                 {"action": plan.action, "scope": plan.scope, "plan_hash": plan_hash}
             ),
-            task_id=context.task.id,
+            task_id=asker.task_id,
             ticket_id=ticket.id if ticket else None,
             operation_id=execution.operation,
             level=execution.level,

@@ -105,7 +105,7 @@ def _planned(
         action=action,
         origin=context.origin,
         identity="perlica",
-        target={"group": context.task.group_id},
+        target={"group": context.group_id},
         scope="group",
         effect=effect,
         destination="perlica",

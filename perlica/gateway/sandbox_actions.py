@@ -11,7 +11,9 @@ from perlica.domain.ids import OperationId
 from perlica.domain.plan import ActionPlan, JsonValue
 from perlica.domain.ports import WRITING, JobKind, JobOutcome, SandboxJob
 from perlica.domain.sandbox import (
+    Absence,
     Action,
+    BackendSandbox,
     Command,
     CommandOutcome,
     FileRead,
@@ -225,8 +227,10 @@ def present(sandbox: str, outcome: JobOutcome) -> ToolResult:
         case FileWritten():
             verb = "replaced" if outcome.replaced else "created"
             return ToolResult(text=f"{verb}, {outcome.size_bytes} bytes", source=source)
-        case _:
-            return ToolResult(text="done", source=source)
+        case BackendSandbox():
+            return ToolResult(text=f"sandbox {sandbox} is {outcome.state}", source=source)
+        case Absence():
+            return ToolResult(text=f"sandbox {sandbox} is deleted", source=source)
 
 
 def _present_command(outcome: CommandOutcome) -> str:

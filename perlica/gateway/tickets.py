@@ -5,22 +5,28 @@ Called by the gateway; the ledger actor decides and expires, the code never reac
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import tzinfo
 
 from perlica.domain.approval import TICKET_LIFETIME_MS, digest_code
-from perlica.domain.errors import Refused
-from perlica.domain.ids import CallId, TicketId, UserId, new_ticket_code, new_ticket_id
+from perlica.domain.errors import Refused, Retryable, StoreUnavailable
+from perlica.domain.ids import TicketId, UserId, new_ticket_code, new_ticket_id
 from perlica.domain.outbox import OutboxKind
 from perlica.domain.plan import ActionPlan, JsonValue, Level, hash_plan
 from perlica.domain.task import TaskState
 from perlica.domain.texts import Language
-from perlica.gateway.approval_text import approval_text
+from perlica.domain.texts.notices import say_plan_changed, say_ticket_void
+from perlica.gateway.approval_text import CHINA_TIME, approval_text, summarise_target
+from perlica.gateway.asker import Asker, TaskAsker
 from perlica.protection import Channel, Protected, ProtectionStatus, protect
 from perlica.stores.approvals import ApprovalStore, NewTicket, Ticket
 from perlica.stores.audit import AuditStore
 from perlica.stores.database import Database
 from perlica.stores.outbox import OutboxStore
 from perlica.stores.sessions import SessionStore
-from perlica.stores.tasks import Task, TaskStore
+from perlica.stores.tasks import TaskStore
+
+_DRAWS = 5
+"""How often an id is drawn that is in use; there are 24 million."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,27 +37,53 @@ class TicketDesk:
     owners: frozenset[UserId]
     language: Language
     lifetime_ms: int = TICKET_LIFETIME_MS
+    zone: tzinfo = CHINA_TIME
 
-    def ask(self, task: Task, call: CallId, plan: ActionPlan) -> TicketId:
-        """Commit everything that asking means; the task waits from here on.
+    def ask(self, asker: Asker, plan: ActionPlan, *, replaces: Ticket | None = None) -> TicketId:
+        """Commit everything that asking means; a task waits from here on.
+
+        `replaces` is an approved ticket of the same call that no longer fits the facts: it dies in
+        the same transaction.
 
         Raises: Refused when the plan holds a credential or cannot be shown whole.
         """
         stored_plan = seal_plan(plan)
+        for draws_left in reversed(range(_DRAWS)):
+            try:
+                return self._ask(asker, plan, stored_plan, replaces)
+            except StoreUnavailable:
+                raise
+            except Retryable:
+                if not draws_left:
+                    raise
+        raise AssertionError("the last draw returns or raises")
+
+    def void(self, ticket: Ticket, reason: str) -> None:
+        """End an approved ticket that cannot be used any more, and tell the group."""
+        text = say_ticket_void(ticket.id, ticket.action, self.language)
+        with self.database.transaction():
+            self._void(ticket, reason, text)
+
+    def _ask(
+        self, asker: Asker, plan: ActionPlan, stored_plan: Protected, replaces: Ticket | None
+    ) -> TicketId:
         ticket = new_ticket_id()
         code = new_ticket_code()
         with self.database.transaction():
+            if replaces is not None:
+                text = say_plan_changed(replaces.id, replaces.action, self.language)
+                self._void(replaces, "the facts changed after approval", text)
             drawn = ApprovalStore(self.database).insert_ticket(
                 NewTicket(
                     id=ticket,
-                    group_id=task.group_id,
+                    group_id=asker.group_id,
                     origin=plan.origin,
-                    task_id=task.id,
-                    call_id=call,
+                    task_id=asker.task_id,
+                    call_id=asker.call_id,
                     action=plan.action,
                     plan_hash=hash_plan(plan),
                     plan=stored_plan,
-                    target_summary=summarise_target(plan),
+                    target_summary=protect(summarise_target(plan), Channel.TOOL_ARGUMENTS),
                     owners=self.owners,
                     code_digest=digest_code(ticket, code),
                     lifetime_ms=self.lifetime_ms,
@@ -61,46 +93,61 @@ class TicketDesk:
                 key=f"ticket:{ticket}",
                 kind=OutboxKind.approval,
                 content=self._text(plan, ticket, code, drawn.expires_at_ms),
-                task_id=task.id,
+                task_id=asker.task_id,
                 ticket_id=ticket,
             )
-            sessions = SessionStore(self.database)
-            found = sessions.find_call(call)
-            if found is not None and found.state != "waiting":
-                sessions.move_call(call, before=found.state, after="waiting")
-            TaskStore(self.database).move_task(
-                task.id,
-                before=TaskState.running,
-                after=TaskState.waiting_approval,
-                step=task.step,
-                reason=f"ticket {ticket}",
-            )
+            if isinstance(asker, TaskAsker):
+                self._let_wait(asker, ticket)
             AuditStore(self.database).add_event(
                 "ticket.asked",
-                actor="gateway",
+                actor=asker.actor,
                 detail=audit_detail({"plan_hash": hash_plan(plan), "action": plan.action}),
-                task_id=task.id,
+                task_id=asker.task_id,
                 ticket_id=ticket,
                 level=Level.high,
             )
         return ticket
 
-    def void(self, ticket: Ticket, reason: str) -> None:
-        """End an approved ticket that no longer fits the facts."""
-        with self.database.transaction():
-            ApprovalStore(self.database).void(ticket.id)
-            AuditStore(self.database).add_event(
-                "ticket.void",
-                actor="gateway",
-                detail=audit_detail({"reason": reason}),
-                task_id=ticket.task_id,
-                ticket_id=ticket.id,
-                level=Level.high,
-            )
+    def _let_wait(self, asker: TaskAsker, ticket: TicketId) -> None:
+        """The call and its task wait for the ticket."""
+        sessions = SessionStore(self.database)
+        found = sessions.find_call(asker.call)
+        if found is not None and found.state != "waiting":
+            sessions.move_call(asker.call, before=found.state, after="waiting")
+        TaskStore(self.database).move_task(
+            asker.task.id,
+            before=TaskState.running,
+            after=TaskState.waiting_approval,
+            step=asker.task.step,
+            reason=f"ticket {ticket}",
+        )
+
+    def _void(self, ticket: Ticket, reason: str, text: str) -> None:
+        ApprovalStore(self.database).void(ticket.id)
+        OutboxStore(self.database).enqueue(
+            key=f"void:{ticket.id}",
+            kind=OutboxKind.command,
+            content=protect(text, Channel.OUTBOX),
+            task_id=ticket.task_id,
+            ticket_id=ticket.id,
+        )
+        AuditStore(self.database).add_event(
+            "ticket.void",
+            actor="gateway",
+            detail=audit_detail({"reason": reason}),
+            task_id=ticket.task_id,
+            ticket_id=ticket.id,
+            level=Level.high,
+        )
 
     def _text(self, plan: ActionPlan, ticket: TicketId, code: str, expires_at_ms: int) -> Protected:
         shown = approval_text(
-            plan, ticket=ticket, code=code, expires_at_ms=expires_at_ms, language=self.language
+            plan,
+            ticket=ticket,
+            code=code,
+            expires_at_ms=expires_at_ms,
+            language=self.language,
+            zone=self.zone,
         )
         text = protect(shown, Channel.OUTBOX)
         if text.content != shown:
@@ -118,16 +165,10 @@ def seal_plan(plan: ActionPlan) -> Protected:
         kinds = ", ".join(sorted({finding.kind for finding in sealed.findings})) or "unscannable"
         raise Refused(
             "plan_holds_credential",
-            f"this action needs approval and its parameters hold a credential ({kinds});"
-            " it cannot be asked for in this form",
+            f"this action is shown to people or leaves for the outside, and its parameters hold a"
+            f" credential ({kinds}); it cannot be done in this form",
         )
     return sealed
-
-
-def summarise_target(plan: ActionPlan) -> Protected:
-    """The target's identity on one line, for lists and audit."""
-    line = ", ".join(f"{key}={value}" for key, value in sorted(plan.target.items()))
-    return protect(line, Channel.TOOL_ARGUMENTS)
 
 
 def audit_detail(facts: Mapping[str, JsonValue]) -> Protected:

@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Protocol
 from pydantic import BaseModel, ConfigDict
 
 from perlica.domain.errors import Misconfigured
-from perlica.domain.ids import CallId, OperationId, UserId
+from perlica.domain.ids import GroupId, OperationId, UserId
 from perlica.domain.plan import ActionPlan, JsonValue, Origin
 from perlica.domain.ports import JobOutcome, SandboxJob
 from perlica.domain.sandbox import SandboxLimits
+from perlica.gateway.asker import Asker
 from perlica.stores.database import Database
-from perlica.stores.tasks import Task
 
 
 class ToolArguments(BaseModel):
@@ -41,22 +41,26 @@ class ToolSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
-    """What a tool may look at when it plans: the task, the stores' database, the settings."""
+    """What a plan is made from: whoever asks, the stores' database, the settings."""
 
-    task: Task
-    call: CallId
+    asker: Asker
     database: Database
     settings: ToolSettings
 
     @property
     def origin(self) -> Origin:
-        """The task as the origin of the plan."""
-        return Origin(kind="task", id=self.task.id)
+        """The origin of the plan."""
+        return self.asker.origin
+
+    @property
+    def group_id(self) -> GroupId:
+        """The group."""
+        return self.asker.group_id
 
     @property
     def requester(self) -> UserId:
-        """Who asked for the task."""
-        return self.task.requester_id
+        """Who asked for the task, or gave the command."""
+        return self.asker.requester
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,10 +94,15 @@ class InSandbox:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A plan and the work that carries out exactly it."""
+    """A plan and the work that carries out exactly it.
+
+    `goes_outside`: its parameters leave the process for somewhere that is no sandbox, so it is
+    refused when protection would change one of them, whatever its level (DESIGN §6).
+    """
 
     plan: ActionPlan
     work: Instant | InSandbox
+    goes_outside: bool = False
 
 
 class Tool(Protocol):

@@ -1,4 +1,4 @@
-"""Health: `/healthz`, `/readyz` and `/metrics` on a port of their own, and thread stacks on a signal.
+"""Health: `/healthz`, `/readyz`, `/metrics` on a port of their own; thread stacks on a signal.
 
 Wiring starts it after the actors and stops it before them. It reads the database through
 connections of its own, read-only, and is told the rest by `HealthFacts`. Nothing it shows was

@@ -37,28 +37,31 @@ AUDIT: Final = Followed(
     table="audit_events",
     columns=f"kind, iif(kind = '{_REFUSED_CALL}', json_extract(detail, '$.code'), NULL) AS code",
 )
-# Each condition is that of a partial index, letter for letter.
 TASKS: Final = Followed(
     table="tasks",
     columns="""state, end_reason, ended_at_ms - created_at_ms AS took_ms, active_ms,
         model_calls, tool_calls, input_tokens, output_tokens""",
     open_while="state NOT IN ('completed', 'failed', 'cancelled')",
+    index="one_active_task",
 )
 OPERATIONS: Final = Followed(
     table="operations",
     columns="action, state, ended_at_ms - started_at_ms AS took_ms",
     open_while="state IN ('queued', 'started', 'unknown')",
+    index="operations_open",
 )
 TICKETS: Final = Followed(
     table="approvals",
     columns="state, decided_at_ms - created_at_ms AS took_ms",
     open_while="state IN ('pending', 'approved')",
+    index="approvals_living",
 )
 SENDS: Final = Followed(
     table="outbox_messages",
     columns="""kind, state, attempt, possible_duplicate, updated_at_ms - created_at_ms AS took_ms,
         iif(finding_count > 0, CAST(content AS BLOB), NULL) AS replaced""",
     open_while="state IN ('queued', 'sending', 'unknown')",
+    index="outbox_messages_open",
 )
 
 

@@ -21,11 +21,15 @@ NEVER: Final = "0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Followed:
-    """A table, the columns that are wanted, and while what condition a row has not settled."""
+    """A table, the columns that are wanted, and while what condition a row has not settled.
+
+    `index` is the partial index of exactly that condition: SQLite alone would not always take it.
+    """
 
     table: str
     columns: str
     open_while: str = NEVER
+    index: str = ""
 
     @property
     def newest_sql(self) -> str:
@@ -34,9 +38,9 @@ class Followed:
 
     @property
     def open_sql(self) -> str:
-        """Row numbers of what has not settled; a partial index holds this condition."""
+        """Row numbers of what has not settled."""
         return f"""
-            SELECT rowid AS row FROM {self.table} WHERE {self.open_while}
+            SELECT rowid AS row FROM {self.table} INDEXED BY {self.index} WHERE {self.open_while}
             ORDER BY rowid DESC LIMIT {MAX_OPEN}
         """  # noqa: S608
 

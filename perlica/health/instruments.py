@@ -14,7 +14,7 @@ _MOMENTS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 _WORK: Final = (1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 
 # Seconds at which every counter was made: twice as many series for nothing.
-prometheus_client.disable_created_metrics()
+prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class Process:
@@ -106,7 +106,7 @@ class Levels:
         self.backup = gauge(
             "last_backup_timestamp_seconds", "When the newest backup was made; 0: there is none."
         )
-        self.backup_size = gauge("last_backup_bytes", "Size of the newest backup; 0: none.")
+        self.backup_size = gauge("last_backup_bytes", "Size of the newest in its folder; 0: none.")
 
 
 class Tallies:
@@ -121,9 +121,7 @@ class Tallies:
         def histogram(
             name: str, meaning: str, buckets: tuple[float, ...], *labels: str
         ) -> Histogram:
-            return Histogram(
-                f"perlica_{name}", meaning, labels, registry=registry, buckets=buckets
-            )
+            return Histogram(f"perlica_{name}", meaning, labels, registry=registry, buckets=buckets)
 
         self.messages = counter("messages", "Messages of the group that were stored.", "kind")
         self.unscanned = counter(

@@ -18,6 +18,7 @@ from perlica.protection.engine import linear
 _RUN: Final = linear(r"[A-Za-z0-9+/_\-]{20,}={0,2}|[A-Za-z0-9+/]{12,}={1,2}|[A-Z2-7]{24,}={1,6}")
 _HEX: Final = linear(r"(?:0x|\\x)?(?:[0-9a-f]{24,}|[0-9A-F]{24,})")
 _STANDARD: Final = bytes.maketrans(b"-_", b"+/")
+_MATCHES_BETWEEN_CHECKS: Final = 256
 _PROBE: Final = 48
 _PRINTABLE_SHARE: Final = 0.9
 _SHORTEST_TEXT: Final = 8
@@ -38,7 +39,9 @@ def open_blobs(data: bytes, budget: Budget, depth: int) -> Iterator[Blob]:
     """Yield every blob of `data` that decodes to text."""
     if depth >= MAX_DECODE_DEPTH:
         return
-    for match in _RUN.finditer(data):
+    for number, match in enumerate(_RUN.finditer(data), 1):
+        if number % _MATCHES_BETWEEN_CHECKS == 0:
+            budget.check()
         start, end = match.span()
         content = _from_base64(data[start:end], budget)
         if content:

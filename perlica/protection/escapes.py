@@ -38,6 +38,8 @@ def changes(data: bytes, match: Match) -> list[Change]:
     if match.start(1) >= 0:
         if _is_inside_token(data, start, end):
             return [(start, end, b"")]
+        if data.find(b"\\", start, end) < 0:
+            return []
         inner = _ESCAPE_ALONE.finditer(data, start, end)
         return [change for found in inner for change in _as_change(found, unescaped(found))]
     new = unescaped(match) if match.start(2) >= 0 else _unquoted(data, match)

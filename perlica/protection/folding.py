@@ -5,6 +5,7 @@ The first reading of every text that is not plain ASCII; all rules look at folde
 
 import re
 import unicodedata
+from functools import cache
 from typing import Final
 
 from perlica.protection.view import View, ViewBuilder
@@ -27,6 +28,7 @@ _TWINS: Final = dict(
     )
 )
 _COLOUR: Final = "\x1b\\[[0-9;?]{0,16}[A-Za-z]"
+_IS_INVISIBLE: Final = re.compile(f"[{_INVISIBLE}]")
 _QUOTES: Final = dict(zip("“”„‟‘’‚‛", "\"\"\"\"''''", strict=True))
 _FOLDABLE: Final = re.compile(
     f"{_COLOUR}|[{_INVISIBLE}]+|[{_SPACES}{_COMPATIBLE}{''.join(_TWINS)}{''.join(_QUOTES)}]"
@@ -73,7 +75,7 @@ def _folded(text: str, match: re.Match[str]) -> bytes | None:
     """Return what stands for the match, empty when it vanishes, None when it stays."""
     found = match.group()
     first = found[0]
-    if first == "\x1b" or re.match(f"[{_INVISIBLE}]", first):
+    if first == "\x1b" or _IS_INVISIBLE.match(first):
         return b""
     if first in _QUOTES:
         return _QUOTES[first].encode()
@@ -81,7 +83,13 @@ def _folded(text: str, match: re.Match[str]) -> bytes | None:
         return _TWINS[first].encode() if _touches_ascii(text, match) else None
     if first in _WIDE_PUNCTUATION and not _follows_wide(text, match.start()):
         return None
-    plain = unicodedata.normalize("NFKC", first)
+    return _plain(first)
+
+
+@cache
+def _plain(char: str) -> bytes | None:
+    """Return what a compatible character is in ASCII, None when it is nothing there."""
+    plain = unicodedata.normalize("NFKC", char)
     return plain.encode() if plain.isascii() else None
 
 

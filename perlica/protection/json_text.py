@@ -133,7 +133,7 @@ def _piece(span: Span, start: int, end: int, data: bytes) -> Span | None:
     if span.start >= end:
         return None
     if data[start] != ord('"'):
-        return Span(start, end, span.kind, span.rule)
+        return Span(start, end, span.kind, span.rule, is_bare=True)
     low = _outward(data, max(span.start, start + 1), start + 1, ahead=False)
     high = _outward(data, min(span.end, end - 1), start + 1, ahead=True)
     return Span(low, high, span.kind, span.rule) if high > low else None

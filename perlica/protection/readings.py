@@ -6,6 +6,7 @@ The scan asks for them after the text itself.
 from bisect import bisect_right
 from typing import Final
 
+from perlica.protection.budget import Budget
 from perlica.protection.escapes import (
     CHANGING,
     CHANGING_PRINTABLE,
@@ -18,14 +19,18 @@ from perlica.protection.wrapped_lines import back_to_space, join_lines
 
 _AROUND: Final = 320
 _FURTHER: Final = 1024
+_MATCHES_BETWEEN_CHECKS: Final = 256
 
 
-def unescape(data: bytes) -> View | None:
+def unescape(data: bytes, budget: Budget) -> View | None:
     """Return windows of `data` with escapes undone and broken strings joined, None when there are none."""
     printable = b"=" in data and IS_QUOTED_PRINTABLE.search(data)
     builder = ViewBuilder()
     group: list[Change] = []
-    for match in (CHANGING_PRINTABLE if printable else CHANGING).finditer(data):
+    pattern = CHANGING_PRINTABLE if printable else CHANGING
+    for number, match in enumerate(pattern.finditer(data), 1):
+        if number % _MATCHES_BETWEEN_CHECKS == 0:
+            budget.check()
         for change in changes(data, match):
             if group and change[0] - group[-1][1] > 2 * _AROUND:
                 _add_window(builder, data, group)
@@ -37,9 +42,9 @@ def unescape(data: bytes) -> View | None:
     return builder.build()
 
 
-def rejoin(data: bytes) -> tuple[View, tuple[int, ...]] | None:
+def rejoin(data: bytes, budget: Budget) -> tuple[View, tuple[int, ...]] | None:
     """Return windows of wrapped lines made whole and their seams, None when nothing looks wrapped."""
-    return join_lines(data) if b"\n" in data else None
+    return join_lines(data, budget) if b"\n" in data else None
 
 
 def crosses(seams: tuple[int, ...], start: int, end: int) -> bool:

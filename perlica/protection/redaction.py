@@ -10,12 +10,16 @@ from perlica.protection.sheet import Hit
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of the text to be replaced, named by the most specific hit in it."""
+    """A stretch of the text to be replaced, named by the most specific hit in it.
+
+    `is_bare` marks a JSON value without quotes: its placeholder needs them.
+    """
 
     start: int
     end: int
     kind: str
     rule: str
+    is_bare: bool = False
 
 
 def unite(hits: Iterable[Hit], data: bytes) -> tuple[Span, ...]:
@@ -61,7 +65,8 @@ def replace(
     for span in spans:
         before = data[at : span.start]
         placed = numbering.place(span.kind, data[span.start : span.end]).encode()
-        placed = _quoted_in_json(data, span, placed)
+        if span.is_bare or _is_bare_value(data, span):
+            placed = b'"' + placed + b'"'
         pieces.extend((before, placed))
         length += len(before) + len(placed)
         places.append((length - len(placed), length))
@@ -70,12 +75,11 @@ def replace(
     return b"".join(pieces), tuple(places)
 
 
-def _quoted_in_json(data: bytes, span: Span, placed: bytes) -> bytes:
-    """A bare JSON value (`"pin": 1234`) becomes a string, so that the document stays valid."""
+def _is_bare_value(data: bytes, span: Span) -> bool:
+    """True for `"pin": 1234` in a line of JSON: the placeholder takes quotes, so that the line stays valid."""
     before = data[max(0, span.start - 4) : span.start].rstrip(b" ")
     after = data[span.end : span.end + 1]
-    bare = before[-2:] in {b'":', b"[", b","} and after in b",}] \r\n" and data[span.start : span.start + 1] != b'"'
-    return b'"' + placed + b'"' if bare else placed
+    return before.endswith(b'":') and after in {b",", b"}", b"]"} and data[span.start] != ord('"')
 
 
 def findings(spans: Iterable[Span]) -> tuple[Finding, ...]:

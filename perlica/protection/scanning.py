@@ -33,13 +33,13 @@ def scan(text: str, budget: Budget) -> list[Hit]:
 
 def _scan_bytes(data: bytes, budget: Budget, *, rounds: int, depth: int) -> list[Hit]:
     sheet = _detected(data, budget, depth)
-    wrapped = rejoin(data)
+    wrapped = rejoin(data, budget)
     if wrapped:
         view, seams = wrapped
         budget.spend_view(len(view.data))
         joined = _detected(view.data, budget, depth).hits
         _note(sheet, [hit for hit in joined if crosses(seams, hit.start, hit.end)], view)
-    plain = unescape(data) if rounds else None
+    plain = unescape(data, budget) if rounds else None
     if plain:
         budget.spend_view(len(plain.data))
         _note(sheet, _scan_inner(plain.data, budget, rounds=rounds - 1, depth=depth), plain)

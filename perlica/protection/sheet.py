@@ -1,9 +1,14 @@
 """What a rule is given: the bytes of one view, the budget, and a place to note hits."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from perlica.protection.budget import Budget
+from perlica.protection.engine import Match, Pattern
 from perlica.protection.placeholder import FILLER
+
+_MATCHES_BETWEEN_CHECKS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,13 @@ class Sheet:
     data: bytes
     budget: Budget
     hits: list[Hit] = field(default_factory=list)
+
+    def matches(self, pattern: Pattern) -> Iterator[Match]:
+        """Yield the matches of `pattern`, asking for the time now and then."""
+        for number, match in enumerate(pattern.finditer(self.data), 1):
+            if number % _MATCHES_BETWEEN_CHECKS == 0:
+                self.budget.check()
+            yield match
 
     def add(self, start: int, end: int, *, kind: str, rule: str, rank: int = 50) -> None:
         """Note a hit, cut at a placeholder: nothing inside one is ever found."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from perlica.protection.budget import Budget
 from perlica.protection.engine import linear
 from perlica.protection.rules.tokens import completes
 from perlica.protection.view import View, ViewBuilder
@@ -17,6 +18,7 @@ _AROUND: Final = 320
 _LONGEST_LINE: Final = 2000
 _LONGEST_WORD: Final = 12
 _FURTHER: Final = 1024
+_MATCHES_BETWEEN_CHECKS: Final = 256
 _TOKEN: Final = r"[A-Za-z0-9+/_\-.~!@#$%^&*=:]"
 _BREAK: Final = linear(_TOKEN + r"[ \t]*\r?\n[> \t|]*" + _TOKEN)
 _TOKEN_BYTES: Final = (
@@ -38,12 +40,12 @@ class Break:
     right: tuple[int, int]
 
 
-def join_lines(data: bytes) -> tuple[View, tuple[int, ...]] | None:
+def join_lines(data: bytes, budget: Budget) -> tuple[View, tuple[int, ...]] | None:
     """Return lines joined where a token seems to go on behind a line break, and where the seams are."""
     builder = ViewBuilder()
     seams: list[int] = []
     chain: list[Break] = []
-    for found in _breaks(data):
+    for found in _breaks(data, budget):
         if chain and found.left[0] != chain[-1].right[0]:
             seams.extend(_add_chain(builder, data, chain))
             chain = []
@@ -54,8 +56,10 @@ def join_lines(data: bytes) -> tuple[View, tuple[int, ...]] | None:
     return builder.build(), tuple(seams)
 
 
-def _breaks(data: bytes) -> Iterator[Break]:
-    for match in _BREAK.finditer(data):
+def _breaks(data: bytes, budget: Budget) -> Iterator[Break]:
+    for number, match in enumerate(_BREAK.finditer(data), 1):
+        if number % _MATCHES_BETWEEN_CHECKS == 0:
+            budget.check()
         end, start = match.start() + 1, match.end() - 1
         before = data[max(0, end - _LONGEST_LINE) : end]
         left = before[len(before.rstrip(_TOKEN_BYTES)) :]

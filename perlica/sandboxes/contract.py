@@ -13,6 +13,7 @@ from perlica.domain.sandbox import (
     Action,
     ActionOutcome,
     BackendSandbox,
+    NodeSurvey,
     OperationLookUp,
     SandboxSpec,
 )
@@ -69,4 +70,11 @@ class SandboxBackend(Protocol):
 
     def reconcile(self) -> tuple[BackendSandbox, ...]:
         """Everything that exists, for comparison with the store."""
+        ...
+
+    def survey(self) -> NodeSurvey:
+        """One look at the node: who answers, its images, everything that exists. Refreshes nothing.
+
+        Raises: Misconfigured when another node answers than the one that was meant.
+        """
         ...

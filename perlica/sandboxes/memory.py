@@ -24,7 +24,9 @@ from perlica.domain.sandbox import (
     FileRead,
     FilesListed,
     FileWritten,
+    HeldImage,
     ListFiles,
+    NodeSurvey,
     OperationFate,
     OperationLookUp,
     ReadFile,
@@ -45,6 +47,8 @@ class _Held:
 class MemoryBackend:
     """Sandboxes that live as long as this object; safe to use from several threads."""
 
+    node: str = "test-node"
+    identity: str = "in-memory"
     image_digests: tuple[str, ...] = ("sha256:" + "0" * 64,)
     _held: dict[SandboxName, _Held] = field(default_factory=dict)
     _done: dict[OperationId, _Outcome | PerlicaError] = field(default_factory=dict)
@@ -151,6 +155,15 @@ class MemoryBackend:
         """See SandboxBackend."""
         with self._lock:
             return tuple(held.sandbox for held in self._held.values())
+
+    def survey(self) -> NodeSurvey:
+        """See SandboxBackend."""
+        return NodeSurvey(
+            node=self.node,
+            identity=self.identity,
+            images=tuple(HeldImage(digest=d, reference="") for d in self.image_digests),
+            sandboxes=self.reconcile(),
+        )
 
     def _exact(self, name: SandboxName, instance: str) -> _Held:
         held = self._held.get(name)

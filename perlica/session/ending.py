@@ -1,25 +1,27 @@
-"""The end of a task: state, notice to the group, tickets, summary and audit in one transaction.
+"""The end of a task: state, message to the group, tickets, summary and audit in one transaction.
 
-Used by the agent loop for a task that cannot go on and by the coordinator for cancel, deadlines
-and crashes; the ordinary end with an answer stands in `perlica.session.loop`.
+Used by the agent loop for the answer and for a task that cannot go on, and by the coordinator for
+cancel, deadlines and crashes.
 """
 
+import json
 from dataclasses import dataclass
 
 from perlica.domain.clock import now_ms
 from perlica.domain.errors import StaleState
 from perlica.domain.ids import MessageId, UserId
 from perlica.domain.outbox import OutboxKind
+from perlica.domain.plan import JsonValue
 from perlica.domain.task import FINAL_STATES, EndReason, TaskState
 from perlica.domain.texts import Language
 from perlica.domain.texts.notices import say_ended
-from perlica.protection import Channel, protect
-from perlica.session.final import executed_lines
+from perlica.protection import Channel, Protected, protect
+from perlica.session.final import Usage, executed_lines, final_message, usage_line
 from perlica.stores.approvals import ApprovalStore
 from perlica.stores.audit import AuditStore
 from perlica.stores.database import Database
 from perlica.stores.messages import MessageStore
-from perlica.stores.operations import OperationStore
+from perlica.stores.operations import Operation, OperationStore
 from perlica.stores.outbox import OutboxStore
 from perlica.stores.sessions import SessionStore
 from perlica.stores.tasks import Task, TaskStore
@@ -33,43 +35,108 @@ class TaskEnder:
 
     database: Database
     language: Language
+    shows_usage: bool = False
 
     def end(self, task: Task, *, after: TaskState, reason: EndReason) -> bool:
-        """Move the task to a final state wherever it is now; False when it had ended already."""
-        for _ in range(_TRIES):
-            current = TaskStore(self.database).find_task(task.id)
-            if current is None or current.state in FINAL_STATES:
-                return False
+        """Move the task to a final state wherever it is now; False when it had ended already.
+
+        Raises: StaleState when it moves faster than we look, which five times in a row is a fault.
+        """
+        for tries_left in reversed(range(_TRIES)):
             try:
-                self._end_from(current, after=after, reason=reason)
+                with self.database.transaction():
+                    return self.end_within(task, after=after, reason=reason)
             except StaleState:
-                continue
-            return True
-        raise StaleState("task_moves_on", f"task {task.id} kept moving")
+                if not tries_left:
+                    raise
+        return False
 
-    def _end_from(self, task: Task, *, after: TaskState, reason: EndReason) -> None:
-        with self.database.transaction():
-            TaskStore(self.database).move_task(
-                task.id, before=task.state, after=after, reason=reason.value
-            )
-            ApprovalStore(self.database).void_for_task(task.id)
-            self._tell_group(task, after, reason)
-            record_end(self.database, task, reason)
+    def end_within(self, task: Task, *, after: TaskState, reason: EndReason) -> bool:
+        """As `end`, in the caller's transaction."""
+        current = TaskStore(self.database).find_task(task.id)
+        if current is None or current.state in FINAL_STATES:
+            return False
+        operations = self._operations(current)
+        said = say_ended(task=current.id, state=after, reason=reason.value, language=self.language)
+        lines = [said, *executed_lines(operations, language=self.language)]
+        if self.shows_usage:
+            lines.append(usage_line(self._usage(current), self.language))
+        self._move(current, after, reason, protect("\n".join(lines), Channel.OUTBOX))
+        return True
 
-    def _tell_group(self, task: Task, after: TaskState, reason: EndReason) -> None:
-        text = say_ended(task=task.id, state=after, reason=reason.value, language=self.language)
-        lines = executed_lines(
-            OperationStore(self.database).list_for_task(task.id), language=self.language
+    def complete(self, task: Task, answer: str) -> bool:
+        """End the completing task with the model's answer; False when that text cannot go out.
+
+        Raises: StaleState when the task is not completing any more.
+        """
+        content = protect(
+            final_message(
+                task=task.id,
+                answer=answer,
+                operations=self._operations(task),
+                language=self.language,
+                usage=self._usage(task) if self.shows_usage else None,
+            ),
+            Channel.OUTBOX,
         )
-        whole = "\n".join([text, *lines])
+        if not content.is_usable:
+            return False
+        with self.database.transaction():
+            self._move(task, TaskState.completed, EndReason.answered, content)
+        return True
+
+    def _move(self, task: Task, after: TaskState, reason: EndReason, content: Protected) -> None:
+        TaskStore(self.database).move_task(
+            task.id, before=task.state, after=after, reason=reason.value
+        )
+        ApprovalStore(self.database).void_for_task(task.id)
         reply_to, at_user = addressee(self.database, task)
         OutboxStore(self.database).enqueue(
             key=f"final:{task.id}",
             kind=OutboxKind.final,
-            content=protect(whole, Channel.OUTBOX),
+            content=content,
             reply_to=reply_to,
             at_user=at_user,
             task_id=task.id,
+        )
+        self._record(task, reason)
+
+    def _record(self, task: Task, reason: EndReason) -> None:
+        """The session's summary and the audit row."""
+        usage = self._usage(task)
+        facts: dict[str, JsonValue] = {
+            "reason": reason.value,
+            "elapsed_ms": usage.elapsed_ms,
+            "model_calls": task.model_calls,
+            "tool_calls": task.tool_calls,
+            "input_tokens": task.input_tokens,
+            "output_tokens": task.output_tokens,
+            "usage_is_estimate": usage.is_estimate,
+            "operations": [
+                {"id": operation.id, "action": operation.action, "state": operation.state.value}
+                for operation in self._operations(task)
+            ],
+        }
+        SessionStore(self.database).insert_summary(task.id, protect(facts, Channel.AUDIT))
+        AuditStore(self.database).add_event(
+            "task.ended",
+            actor="perlica",
+            detail=protect({"reason": reason.value}, Channel.AUDIT),
+            task_id=task.id,
+        )
+
+    def _operations(self, task: Task) -> tuple[Operation, ...]:
+        return OperationStore(self.database).list_for_task(task.id)
+
+    def _usage(self, task: Task) -> Usage:
+        events = SessionStore(self.database).list_events(task.id)
+        bodies = (json.loads(event.body.content or "{}") for event in events)
+        return Usage(
+            model_calls=task.model_calls,
+            tool_calls=task.tool_calls,
+            tokens=task.input_tokens + task.output_tokens,
+            elapsed_ms=now_ms() - task.created_at_ms,
+            is_estimate=any(body.get("usage_is_estimate") is True for body in bodies),
         )
 
 
@@ -79,27 +146,3 @@ def addressee(database: Database, task: Task) -> tuple[MessageId | None, UserId]
     if task.trigger_row is not None:
         trigger = MessageStore(database).find_message(task.trigger_row)
     return (trigger.message_id if trigger else None), task.requester_id
-
-
-def record_end(database: Database, task: Task, reason: EndReason) -> None:
-    """The session's summary and the audit row of a task's end, in the caller's transaction."""
-    operations = OperationStore(database).list_for_task(task.id)
-    facts = {
-        "reason": reason.value,
-        "elapsed_ms": now_ms() - task.created_at_ms,
-        "model_calls": task.model_calls,
-        "tool_calls": task.tool_calls,
-        "input_tokens": task.input_tokens,
-        "output_tokens": task.output_tokens,
-        "operations": [
-            {"id": operation.id, "action": operation.action, "state": operation.state.value}
-            for operation in operations
-        ],
-    }
-    SessionStore(database).insert_summary(task.id, protect(facts, Channel.AUDIT))
-    AuditStore(database).add_event(
-        "task.ended",
-        actor="perlica",
-        detail=protect({"reason": reason.value}, Channel.AUDIT),
-        task_id=task.id,
-    )

@@ -20,7 +20,7 @@ from perlica.protection import SMALLEST_PART
 from perlica.session.neutral import neutralise
 from perlica.stores.operations import Operation
 
-__all__ = ["Usage", "executed_lines", "final_message", "neutralise"]
+__all__ = ["Usage", "executed_lines", "final_message", "neutralise", "usage_line"]
 
 MAX_ANSWER_CODE_POINTS: Final = 5_000
 MAX_LINES: Final = 12
@@ -75,7 +75,7 @@ def final_message(
         text = f"{kept}\n{_CUT.say(language)}"
     executed = executed_lines(operations, language=language)
     framed = frame_answer(task=task, answer=text, executed=executed, language=language)
-    return framed if usage is None else f"{framed}\n{_say_usage(usage, language)}"
+    return framed if usage is None else f"{framed}\n{usage_line(usage, language)}"
 
 
 def executed_lines(operations: Sequence[Operation], *, language: Language) -> tuple[str, ...]:
@@ -97,6 +97,18 @@ def executed_lines(operations: Sequence[Operation], *, language: Language) -> tu
     ]
     hidden = sum(count for _, count in lines[:-MAX_LINES])
     return (*([_MORE.say(language, count=hidden)] if hidden else []), *shown)
+
+
+def usage_line(usage: Usage, language: Language) -> str:
+    """What the task used, on one line."""
+    return _USAGE.say(
+        language,
+        models=usage.model_calls,
+        tools=usage.tool_calls,
+        tokens=usage.tokens,
+        estimate=_ESTIMATE.say(language) if usage.is_estimate else "",
+        elapsed=say_duration(usage.elapsed_ms, language),
+    )
 
 
 def _say_operation(operation: Operation, language: Language) -> str:
@@ -134,17 +146,6 @@ def _say_state(operation: Operation, language: Language) -> str:
     if isinstance(code, int) and code != 0:
         return _EXIT.say(language, code=code)
     return OPERATION_STATES[operation.state].say(language)
-
-
-def _say_usage(usage: Usage, language: Language) -> str:
-    return _USAGE.say(
-        language,
-        models=usage.model_calls,
-        tools=usage.tool_calls,
-        tokens=usage.tokens,
-        estimate=_ESTIMATE.say(language) if usage.is_estimate else "",
-        elapsed=say_duration(usage.elapsed_ms, language),
-    )
 
 
 def _safe_end(text: str, at: int) -> int:

@@ -11,15 +11,13 @@ from dataclasses import dataclass, field
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Cancelled, Misconfigured, Refused, Retryable, StaleState
 from perlica.domain.ids import CallId, TaskId
-from perlica.domain.outbox import OutboxKind
 from perlica.domain.task import EndReason, TaskState
 from perlica.domain.texts import Language
 from perlica.gateway.ends import Answered, CallEnd, Ended, Suspended, refusal
 from perlica.gateway.gateway import Gateway, GivenCall
-from perlica.protection import Channel, protect
-from perlica.session.budgets import Budgets, find_spent
-from perlica.session.ending import TaskEnder, addressee, record_end
-from perlica.session.final import final_message
+from perlica.session.announcing import announce_medium
+from perlica.session.budgets import Budgets, find_overdrawn, find_spent
+from perlica.session.ending import TaskEnder
 from perlica.session.native import explain_fault
 from perlica.session.opening import Opening
 from perlica.session.review import last_answer, new_review, used_sandboxes, was_reviewed
@@ -33,7 +31,6 @@ from perlica.session.transcript import (
 )
 from perlica.stores.database import Database
 from perlica.stores.operations import OperationStore
-from perlica.stores.outbox import OutboxStore
 from perlica.stores.sandboxes import SandboxRow, SandboxStore
 from perlica.stores.sessions import NewCall, SessionStore, ToolCall
 from perlica.stores.tasks import Task, TaskStore
@@ -55,6 +52,7 @@ class AgentLoop:
     runtime: AgentRuntime
     opening: Opening
     budgets: Budgets
+    ender: TaskEnder
     language: Language
     new_transcript: Callable[[], Transcript]
     _transcripts: dict[TaskId, Transcript] = field(default_factory=dict)
@@ -64,7 +62,10 @@ class AgentLoop:
         self._transcripts.clear()
 
     def do_step(self, task_id: TaskId, step: int, cancel: CancelToken) -> None:
-        """Do the step if the task is still at it; whatever happens is in the tables afterwards."""
+        """Do the step if the task is still at it; whatever happens is in the tables afterwards.
+
+        Raises: StoreUnavailable when the database takes no write: the step is taken up again later.
+        """
         try:
             self._do_step(task_id, step, cancel)
         except Cancelled:
@@ -77,7 +78,7 @@ class AgentLoop:
         if task is None or task.step != step:
             return
         if task.state in {TaskState.received, TaskState.contextualizing}:
-            task = self.opening.open(task, self._ender())
+            task = self.opening.open(task, self.ender)
         if task is not None and task.state is TaskState.running:
             cancel.check()
             task = self._run(task, cancel)
@@ -86,6 +87,9 @@ class AgentLoop:
 
     def _run(self, task: Task, cancel: CancelToken) -> Task | None:
         """Left-over calls, then one turn and its calls; the task where it stands then."""
+        overdrawn = find_overdrawn(self.budgets, task)
+        if overdrawn is not None:
+            return self._cannot_go_on(task, overdrawn)
         if not self._work_off(task, {}, cancel):
             return None
         spent = find_spent(self.budgets, self._now(task), SessionStore(self.database))
@@ -103,7 +107,7 @@ class AgentLoop:
                 return TaskStore(self.database).move_task(
                     task.id, before=TaskState.running, after=TaskState.completing, step=task.step
                 )
-        self._ender().end(task, after=TaskState.failed, reason=reason)
+        self.ender.end(task, after=TaskState.failed, reason=reason)
         return None
 
     # --- the model --------------------------------------------------------------------------
@@ -135,13 +139,17 @@ class AgentLoop:
         task = self._write_turn(task, turn, recorded, answered=answered, review=review)
         if answered:
             return task
-        if turn.end is not None and not review:
-            return self._cannot_go_on(task, turn.end)
+        reason = turn.end if not review else None
+        reason = reason or find_overdrawn(self.budgets, task)
+        if reason is not None:
+            return self._cannot_go_on(task, reason)
         raw = {call.id: call.arguments_json for call in turn.calls}
         if not self._work_off(task, raw, cancel):
             return None
         with self.database.transaction():
             TaskStore(self.database).next_step(task.id, step=task.step)
+            is_news = announce_medium(self.database, task, self.language)
+        self._ring(is_news=is_news)
         return None
 
     def _due_review(self, task: Task) -> tuple[SandboxRow, ...]:
@@ -228,9 +236,12 @@ class AgentLoop:
                     if answered.operation is not None:
                         self.gateway.acknowledge(answered.operation)
                 case Suspended():
+                    with self.database.transaction():
+                        is_news = announce_medium(self.database, task, self.language)
+                    self._ring(is_news=is_news)
                     return False
                 case Ended(reason=reason):
-                    self._ender().end(task, after=TaskState.failed, reason=reason)
+                    self.ender.end(task, after=TaskState.failed, reason=reason)
                     return False
         return True
 
@@ -243,7 +254,7 @@ class AgentLoop:
             case "waiting":
                 return self.gateway.resume(task, given, cancel)
             case "dispatched":
-                return self.gateway.recover(given)
+                return self.gateway.recover(given, cancel)
             case _ if raw is None and not call.arguments_intact:
                 return refusal(_NOT_INTACT)
             case _:
@@ -267,31 +278,13 @@ class AgentLoop:
     def _complete(self, task: Task) -> None:
         """The final message and the end of the task in one transaction."""
         answer = last_answer(SessionStore(self.database).list_events(task.id))
-        operations = OperationStore(self.database).list_for_task(task.id)
-        text = final_message(
-            task=task.id, answer=answer, operations=operations, language=self.language
-        )
-        content = protect(text, Channel.OUTBOX)
-        if not content.is_usable:
-            self._ender().end(task, after=TaskState.failed, reason=EndReason.protection_failed)
-            return
-        reply_to, at_user = addressee(self.database, task)
-        with self.database.transaction():
-            OutboxStore(self.database).enqueue(
-                key=f"final:{task.id}",
-                kind=OutboxKind.final,
-                content=content,
-                reply_to=reply_to,
-                at_user=at_user,
-                task_id=task.id,
-            )
-            TaskStore(self.database).move_task(
-                task.id,
-                before=TaskState.completing,
-                after=TaskState.completed,
-                reason=EndReason.answered.value,
-            )
-            record_end(self.database, task, EndReason.answered)
+        if not self.ender.complete(task, answer):
+            self.ender.end(task, after=TaskState.failed, reason=EndReason.protection_failed)
+
+    def _ring(self, *, is_news: bool) -> None:
+        """Wake the outbox for what was queued beside the work."""
+        if is_news:
+            self.gateway.ring_outbox()
 
     def _transcript_of(self, task: TaskId) -> Transcript:
         """What was rendered for this task; that of an earlier one is forgotten."""
@@ -299,9 +292,6 @@ class AgentLoop:
             self._transcripts.clear()
             self._transcripts[task] = self.new_transcript()
         return self._transcripts[task]
-
-    def _ender(self) -> TaskEnder:
-        return TaskEnder(database=self.database, language=self.language)
 
     def _now(self, task: Task) -> Task:
         return TaskStore(self.database).find_task(task.id) or task

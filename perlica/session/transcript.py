@@ -112,7 +112,13 @@ def record_turn(turn: AgentTurn) -> RecordedTurn:
                 "protection_altered_thinking",
                 "the model's signed thinking holds something that may not be kept",
             )
-    body = _seal({"text": turn.text, "reasoning": turn.reasoning})
+    body = _seal(
+        {
+            "text": turn.text,
+            "reasoning": turn.reasoning,
+            "usage_is_estimate": turn.usage_is_estimate,
+        }
+    )
     return RecordedTurn(
         event=NewEvent(kind=EventKind.assistant, body=body, opaque=turn.opaque),
         calls=tuple(_record_call(call, position) for position, call in enumerate(turn.calls)),

@@ -45,7 +45,7 @@ _NEW_IDS: Final = ("tasks.id", "approvals.id")
 def translated() -> Iterator[None]:
     """Run a block; an `apsw` error that says something about the world leaves it as one of ours.
 
-    Raises: Refused (a rule of the schema), StoreUnavailable (locked, full), Misconfigured (the file).
+    Raises: Refused (a rule of the schema), StoreUnavailable (locked, full), Misconfigured (file).
     """
     try:
         yield

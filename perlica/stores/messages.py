@@ -137,6 +137,7 @@ _NOTE_CRASHES: Final = """
 UPDATE messages_in_hand SET crashes = crashes + 1, in_hand = 0 WHERE in_hand = 1
 RETURNING group_id, message_id, real_seq, crashes
 """
+_LIST_CRASHED: Final = "SELECT * FROM messages_in_hand WHERE crashes > 0"
 _COUNT_CRASHES: Final = f"SELECT crashes FROM messages_in_hand WHERE {_KEY}"  # noqa: S608
 
 
@@ -271,27 +272,22 @@ class MessageStore:
 
     def mark_in_hand(self, keys: Iterable[MessageKey]) -> None:
         """Say that work on these messages begins."""
-        for key in keys:
-            self._db.change(_MARK_IN_HAND, {**_key_bindings(key), "marked_at_ms": now_ms()})
+        at_ms = now_ms()
+        self._db.change_each(
+            _MARK_IN_HAND, ({**_key_bindings(key), "marked_at_ms": at_ms} for key in keys)
+        )
 
     def clear_in_hand(self, keys: Iterable[MessageKey]) -> None:
         """Say that work on these messages ended well."""
-        for key in keys:
-            self._db.change(_CLEAR_IN_HAND, _key_bindings(key))
+        self._db.change_each(_CLEAR_IN_HAND, map(_key_bindings, keys))
 
     def note_crashes(self) -> tuple[CrashedMessage, ...]:
         """At the start of the service: count a crash for each message that was in hand."""
-        return tuple(
-            CrashedMessage(
-                key=MessageKey(
-                    group_id=GroupId(row["group_id"]),
-                    message_id=MessageId(row["message_id"]),
-                    real_seq=None if row["real_seq"] == _NO_SEQ else row["real_seq"],
-                ),
-                crashes=row["crashes"],
-            )
-            for row in self._db.change(_NOTE_CRASHES)
-        )
+        return tuple(map(_crashed, self._db.change(_NOTE_CRASHES)))
+
+    def list_crashed(self) -> tuple[CrashedMessage, ...]:
+        """The messages that were in hand at any crash and have not ended well since: very few."""
+        return tuple(map(_crashed, self._db.query(_LIST_CRASHED)))
 
     def count_crashes(self, key: MessageKey) -> int:
         """At how many crashes the message was in hand."""
@@ -320,6 +316,15 @@ def _key_bindings(key: MessageKey) -> dict[str, object]:
         "message_id": key.message_id,
         "real_seq": _NO_SEQ if key.real_seq is None else key.real_seq,
     }
+
+
+def _crashed(row: Row) -> CrashedMessage:
+    key = MessageKey(
+        group_id=GroupId(row["group_id"]),
+        message_id=MessageId(row["message_id"]),
+        real_seq=None if row["real_seq"] == _NO_SEQ else row["real_seq"],
+    )
+    return CrashedMessage(key=key, crashes=row["crashes"])
 
 
 def _message(row: Row) -> StoredMessage:

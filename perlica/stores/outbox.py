@@ -93,6 +93,10 @@ _LIST_UNKNOWN: Final = "SELECT * FROM outbox_messages WHERE state = 'unknown' OR
 _FIND_BY_SENT_ID: Final = """
 SELECT * FROM outbox_messages WHERE sent_message_id = :message_id ORDER BY id DESC LIMIT 1
 """
+_IS_GIVEN_UP: Final = """
+SELECT 1 FROM outbox_messages
+WHERE message_key = 'ticket:' || :ticket_id AND state IN ('refused', 'dead') LIMIT 1
+"""
 _COUNTS: Final = "SELECT state, count(*) AS rows FROM outbox_messages GROUP BY state"
 
 
@@ -207,6 +211,10 @@ class OutboxStore:
         """Our own message by the id that the group knows it by; ids collide, so the newest."""
         row = self._db.query_one(_FIND_BY_SENT_ID, {"message_id": message_id})
         return None if row is None else _outbox(row)
+
+    def is_given_up(self, ticket: TicketId) -> bool:
+        """Whether the message that asks about a ticket will never reach the group."""
+        return self._db.query_one(_IS_GIVEN_UP, {"ticket_id": ticket}) is not None
 
     def counts(self) -> dict[OutboxState, int]:
         """How many rows are in each state."""

@@ -1,7 +1,8 @@
 """Sandboxes and the one global image; the gateway reserves, the workers move, the reconciler asks.
 
 Three slots bound how many exist, counting those in creation, in deletion and unconfirmed ones; a
-name is free again when its clean-up is confirmed. The schema holds both.
+name is free again when its clean-up is confirmed; nothing is created while the image is switched.
+The schema holds all of it.
 """
 
 import json
@@ -16,6 +17,7 @@ from perlica.domain.operation import OperationState
 from perlica.domain.sandbox import (
     MAX_SANDBOXES,
     OCCUPYING,
+    BackendSandbox,
     SandboxImage,
     SandboxLimits,
     SandboxSpec,
@@ -44,6 +46,7 @@ class SandboxRow:
     image_revision: int
     limits: SandboxLimits
     network: str
+    idle_ms: int
     created_at_ms: int
     last_active_at_ms: int
     ended_at_ms: int | None
@@ -78,13 +81,28 @@ RETURNING revision
 _TAKEN_SLOTS: Final = "SELECT slot FROM sandboxes WHERE slot IS NOT NULL"
 _RESERVE: Final = """
 INSERT INTO sandboxes (name, slot, state, purpose, protection_status, policy_version, finding_count,
-    node, image_digest, image_revision, limits, network, created_at_ms, last_active_at_ms)
+    node, image_digest, image_revision, limits, network, idle_ms, created_at_ms, last_active_at_ms)
 VALUES (:name, :slot, 'creating', :purpose, :protection_status, :policy_version, :finding_count,
-    :node, :image_digest, :image_revision, :limits, :network, :now_ms, :now_ms)
+    :node, :image_digest, :image_revision, :limits, :network, :idle_ms, :now_ms, :now_ms)
 RETURNING *
 """
+_ADOPT: Final = """
+INSERT INTO sandboxes (name, slot, state, state_reason, purpose, protection_status, policy_version,
+    finding_count, node, instance, image_digest, image_revision, limits, network, created_at_ms,
+    last_active_at_ms, ended_at_ms)
+VALUES (:name, NULL, 'lost', 'found on its node', :purpose, :protection_status, :policy_version,
+    :finding_count, :node, :instance, :image_digest, 0, :limits, 'none', :now_ms, :now_ms, :now_ms)
+RETURNING *
+"""
+_IS_SWITCHING: Final = "SELECT 1 FROM image_switches WHERE state <> 'activated'"
 _FIND_LIVING: Final = "SELECT * FROM sandboxes WHERE name = :name AND slot IS NOT NULL"
 _FIND: Final = "SELECT * FROM sandboxes WHERE id = :id"
+_FIND_INSTANCE: Final = """
+SELECT * FROM sandboxes WHERE node = :node AND instance = :instance ORDER BY id DESC LIMIT 1
+"""
+_LIST_ENDED: Final = """
+SELECT * FROM sandboxes WHERE slot IS NULL AND node = :node AND name = :name ORDER BY id DESC
+"""
 _LIST_LIVING: Final = "SELECT * FROM sandboxes WHERE slot IS NOT NULL ORDER BY slot"
 _MOVE: Final = """
 UPDATE sandboxes SET
@@ -99,6 +117,12 @@ RETURNING *
 _TOUCH: Final = """
 UPDATE sandboxes SET last_active_at_ms = max(last_active_at_ms, :at_ms)
 WHERE id = :id AND state IN ('creating', 'ready', 'stopped')
+RETURNING *
+"""
+_BEGIN_DELETION: Final = """
+UPDATE sandboxes SET state = 'deleting', state_reason = ''
+WHERE id = :id AND state IN ('ready', 'stopped', 'unconfirmed', 'deleting')
+    AND (:untouched_since_ms IS NULL OR last_active_at_ms <= :untouched_since_ms)
 RETURNING *
 """
 _SET_PURPOSE: Final = """
@@ -120,6 +144,16 @@ _FIND_OPERATION: Final = """
 SELECT done.*, operations.state, operations.ended_at_ms
 FROM sandbox_operations AS done JOIN operations ON operations.id = done.operation_id
 WHERE done.operation_id = :operation_id
+"""
+_HAS_OPEN: Final = """
+SELECT 1 FROM sandbox_operations AS done JOIN operations ON operations.id = done.operation_id
+WHERE done.sandbox_id = :sandbox_id AND operations.state IN ('queued', 'started')
+    AND done.kind IN ('create', 'stop', 'delete') LIMIT 1
+"""
+_LIST_UNKNOWN: Final = """
+SELECT done.*, operations.state, operations.ended_at_ms
+FROM sandbox_operations AS done JOIN operations ON operations.id = done.operation_id
+WHERE done.sandbox_id = :sandbox_id AND operations.state = 'unknown' ORDER BY done.rowid
 """
 _HAS_UNKNOWN: Final = """
 SELECT 1 FROM sandbox_operations AS done JOIN operations ON operations.id = done.operation_id
@@ -152,9 +186,11 @@ class SandboxStore:
     def reserve(self, spec: SandboxSpec, image: SandboxImage, purpose: Protected) -> SandboxRow:
         """Take a free slot and the name for a sandbox that is to be created from `image`.
 
-        Raises: Refused `sandbox_capacity` or `sandbox_name_taken`; StaleState when the global image
-        is another one by now.
+        Raises: Refused `sandbox_capacity`, `sandbox_name_taken`, or `image_switching` while the
+        image is switched; StaleState when the global image is another one by now.
         """
+        if self._db.query_one(_IS_SWITCHING) is not None:
+            raise Refused("image_switching", "正在更换沙箱镜像，完成前不能创建沙箱")
         if self.image() != image:
             raise StaleState("image_changed", "the global image has changed")
         row = self._db.change(
@@ -167,6 +203,7 @@ class SandboxStore:
                 "image_revision": image.revision,
                 "limits": json.dumps(asdict(spec.limits)),
                 "network": spec.network,
+                "idle_ms": spec.idle_ms,
                 "now_ms": now_ms(),
                 **columns("purpose", require_usable(purpose)),
             },
@@ -189,6 +226,35 @@ class SandboxStore:
         """A sandbox by its row, also one that has ended."""
         row = self._db.query_one(_FIND, {"id": sandbox})
         return None if row is None else _sandbox(row)
+
+    def adopt_unknown(self, node: str, found: BackendSandbox, purpose: Protected) -> SandboxRow:
+        """A row, ended from its beginning, for a sandbox that lies on a node and was never ours."""
+        limits = SandboxLimits(
+            memory_bytes=0, pids=0, cpu_millis=0, disk_bytes=found.disk_bytes, nofile=0
+        )
+        row = self._db.change(
+            _ADOPT,
+            {
+                "name": found.name,
+                "node": node,
+                "instance": found.instance,
+                "image_digest": found.image_digest,
+                "limits": json.dumps(asdict(limits)),
+                "now_ms": now_ms(),
+                **columns("purpose", require_usable(purpose)),
+            },
+        )[0]
+        return _sandbox(row)
+
+    def find_instance(self, node: str, instance: str) -> SandboxRow | None:
+        """The row of an instance, also one that has ended."""
+        row = self._db.query_one(_FIND_INSTANCE, {"node": node, "instance": instance})
+        return None if row is None else _sandbox(row)
+
+    def list_ended(self, node: str, name: SandboxName) -> tuple[SandboxRow, ...]:
+        """Rows that ended on a node under a name, newest first."""
+        rows = self._db.query(_LIST_ENDED, {"node": node, "name": name})
+        return tuple(_sandbox(row) for row in rows)
 
     def list_living(self) -> tuple[SandboxRow, ...]:
         """Every sandbox that holds a slot, by slot."""
@@ -227,6 +293,19 @@ class SandboxStore:
         """Count a real use, which puts its expiry off. Raises: StaleState when it is ending."""
         return self._touched(self._db.change_one(_TOUCH, {"id": sandbox, "at_ms": at_ms}), sandbox)
 
+    def begin_deletion(
+        self, sandbox: RowId, *, untouched_since_ms: int | None = None
+    ) -> SandboxRow:
+        """Say that it is being deleted; from here on no use of it begins.
+
+        Raises: StaleState when it was used after `untouched_since_ms`, is not made yet or ended.
+        """
+        bindings = {"id": sandbox, "untouched_since_ms": untouched_since_ms}
+        row = self._db.change_one(_BEGIN_DELETION, bindings)
+        if row is None:
+            raise StaleState("sandbox_in_use", f"sandbox row {sandbox} was used or has moved on")
+        return _sandbox(row)
+
     def set_purpose(self, sandbox: RowId, purpose: Protected) -> SandboxRow:
         """Describe it anew; not a use. Raises: StaleState when it has ended."""
         bindings = {"id": sandbox, **columns("purpose", require_usable(purpose))}
@@ -254,6 +333,14 @@ class SandboxStore:
         """What an operation did to which sandbox; None when it touched none."""
         rows = self._db.query(_FIND_OPERATION, {"operation_id": operation})
         return next(iter(_operations(rows)), None)
+
+    def has_open_lifecycle(self, sandbox: RowId) -> bool:
+        """Whether its creation, stop or deletion is queued or under way."""
+        return self._db.query_one(_HAS_OPEN, {"sandbox_id": sandbox}) is not None
+
+    def list_unknown(self, sandbox: RowId) -> tuple[SandboxOperation, ...]:
+        """What was done to it with an outcome that nobody knows, oldest first."""
+        return tuple(_operations(self._db.query(_LIST_UNKNOWN, {"sandbox_id": sandbox})))
 
     def has_unknown(self, sandbox: RowId) -> bool:
         """Whether an operation with an unknown outcome touched it: it refuses writes until then."""
@@ -293,6 +380,7 @@ def _sandbox(row: Row) -> SandboxRow:
         image_revision=row["image_revision"],
         limits=SandboxLimits(**json.loads(row["limits"])),
         network=row["network"],
+        idle_ms=row["idle_ms"],
         created_at_ms=row["created_at_ms"],
         last_active_at_ms=row["last_active_at_ms"],
         ended_at_ms=row["ended_at_ms"],

@@ -4,12 +4,14 @@ The middle of a long output is what a reader misses least; the end usually holds
 """
 
 from collections import deque
+from collections.abc import Callable
 
 
 class Capture:
-    """Takes chunks, keeps at most `limit_bytes` of them."""
+    """Takes chunks, keeps at most `limit_bytes` of them, and shows each to `observe`."""
 
-    def __init__(self, limit_bytes: int) -> None:
+    def __init__(self, limit_bytes: int, observe: Callable[[bytes], None] | None = None) -> None:
+        self._observe = observe
         self._head_room = limit_bytes // 2
         self._tail_room = limit_bytes - self._head_room
         self._head = bytearray()
@@ -20,6 +22,8 @@ class Capture:
     def take(self, chunk: bytes) -> None:
         """Adds a chunk; forgets what lies between head and tail."""
         self.total_bytes += len(chunk)
+        if self._observe is not None:
+            self._observe(chunk)
         room = self._head_room - len(self._head)
         self._head += chunk[:room]
         rest = chunk[room:]

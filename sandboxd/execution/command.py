@@ -13,12 +13,16 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 from sandboxd.execution.capture import Capture
 from sandboxd.kernel.children import CHILDREN, kill_quietly
 from sandboxd.runtime.container import FailedToStart, Stdio
-from sandboxd.wire import Ending
+from sandboxd.wire import Ending, StreamName
+
+Observe = Callable[[StreamName, bytes], None]
+"""Sees each chunk of stdout and stderr as it comes; must not block."""
 
 _CHUNK_BYTES = 256 * 1024
 _PIPE_BYTES = 1024 * 1024
@@ -73,10 +77,14 @@ class Command:
         stdin: bytes,
         timeout_s: float,
         limit_bytes: int,
+        observe: Observe | None = None,
     ) -> Ended:
         """Runs the command to its end. `start` starts it; `end` kills all that belongs to it."""
         began = time.monotonic()
-        stdout, stderr = Capture(limit_bytes), Capture(limit_bytes)
+        stdout, stderr = (
+            Capture(limit_bytes, observe and partial(observe, stream))
+            for stream in ("stdout", "stderr")
+        )
 
         def outcome(ending: Ending, status: int | None) -> Ended:
             passed_ms = round((time.monotonic() - began) * 1000)

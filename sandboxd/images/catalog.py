@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from sandboxd import _native
 from sandboxd.faults import Misconfigured, NotFound
 from sandboxd.images.layout import read_layout, sha256_of
-from sandboxd.images.unpack import UnpackLimits, unpack_layers
+from sandboxd.images.unpack import Progress, UnpackLimits, ignore_progress, unpack_layers
 from sandboxd.kernel.children import CHILDREN
 from sandboxd.kernel.loops import LoopDevices
 from sandboxd.kernel.steps import explained
@@ -60,7 +60,15 @@ class Catalog:
         """Where the root file system of an image lies."""
         return self._file(digest, "squashfs")
 
-    def import_layout(self, layout: Path, *, wanted: str | None, limits: UnpackLimits) -> HeldImage:
+    def import_layout(
+        self,
+        layout: Path,
+        *,
+        wanted: str | None,
+        limits: UnpackLimits,
+        progress: Progress = ignore_progress,
+        reference: str = "",
+    ) -> HeldImage:
         """Verifies, unpacks and keeps an image. An image that is here already stays as it is.
 
         Raises: Refused, NotFound, Misconfigured (mksquashfs missing).
@@ -75,13 +83,15 @@ class Catalog:
         ):
             tree = Path(scratch) / "tree"
             tree.mkdir(mode=0o755)
-            unpack_layers(image.layers, tree, limits)
+            unpack_layers(image.layers, tree, limits, progress)
             built = Path(scratch) / "root.squashfs"
+            progress("squash", 0, 0)
             _build_squashfs(tree, built)
+            progress("squash", 1, 1)
             built.replace(target)
         held = HeldImage(
             digest=ImageDigest(image.digest),
-            reference=image.reference,
+            reference=reference or image.reference,
             squashfs_sha256=sha256_of(target),
             size_bytes=target.stat().st_size,
             imported_at_ms=time.time_ns() // 1_000_000,
@@ -89,6 +99,33 @@ class Catalog:
         fsync_directory(self._directory)
         write_durably(self._file(image.digest, "json"), held.model_dump_json())
         return held
+
+    def remove(self, digest: str) -> int:
+        """Forgets an image that nothing uses any more. Returns how many bytes that freed."""
+        size_bytes = self.find(digest).size_bytes
+        self._file(digest, "json").unlink()
+        self.squashfs(digest).unlink(missing_ok=True)
+        fsync_directory(self._directory)
+        return size_bytes
+
+    def unrecorded(self) -> tuple[Path, ...]:
+        """Files and directories that no record names; empty while an import runs."""
+        with (self._directory / "lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return ()
+            images = self._directory.glob("*.squashfs")
+            return (
+                *self._directory.glob(f"{_SCRATCH}*"),
+                *(file for file in images if not file.with_suffix(".json").exists()),
+            )
+
+    def verify(self, digest: str) -> bool:
+        """Whether the squashfs still has the checksum that was recorded when it was made."""
+        held = self.find(digest)
+        file = self.squashfs(digest)
+        return file.exists() and sha256_of(file) == held.squashfs_sha256
 
     @contextlib.contextmanager
     def _importing(self) -> Iterator[None]:
@@ -166,6 +203,13 @@ class ImageMounts:
                 return mount_device("squashfs", device, _LOWER_FLAGS)
         finally:
             os.close(image)
+
+    def release(self, digest: str) -> None:
+        """Unmounts one; sandboxes that are made of it keep their own mount."""
+        with self._lock:
+            mount = self._mounts.pop(digest, None)
+        if mount is not None:
+            os.close(mount)
 
     def close(self) -> None:
         """Unmounts all of them."""

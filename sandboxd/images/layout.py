@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from sandboxd.faults import NotFound, Refused
+from sandboxd.images.reference import pick_platform
 
 MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
 MAX_LAYERS = 128
+_MAX_NESTED_INDEXES = 3
 _INDEX_TYPES = {
     "application/vnd.oci.image.index.v1+json",
     "application/vnd.docker.distribution.manifest.list.v2+json",
@@ -22,6 +24,7 @@ _INDEX_TYPES = {
 _COMPRESSIONS = {
     "application/vnd.oci.image.layer.v1.tar": "none",
     "application/vnd.oci.image.layer.v1.tar+gzip": "gzip",
+    "application/vnd.oci.image.layer.v1.tar+zstd": "zstd",
     "application/vnd.docker.image.rootfs.diff.tar.gzip": "gzip",
 }
 _REFERENCE = "org.opencontainers.image.ref.name"
@@ -53,29 +56,43 @@ def read_layout(directory: Path, *, wanted: str | None = None) -> Image:
     Raises: Refused (a digest or size differs, an unknown type), NotFound.
     """
     index = _document(directory / "index.json")
-    described = [d for d in index.get("manifests", []) if d.get("mediaType") not in _INDEX_TYPES]
+    described = [d for d in index.get("manifests", []) if isinstance(d, dict)]
     if wanted is not None:
         described = [d for d in described if d.get("digest") == wanted]
     if len(described) != 1:
         raise NotFound(
-            f"the layout holds {len(described)} fitting images",
-            remedy="name one by --digest; multi-platform indexes are not read",
+            f"the layout holds {len(described)} fitting images", remedy="name one by --digest"
         )
-    return _read_image(directory, described[0])
+    found = described[0]
+    for _ in range(_MAX_NESTED_INDEXES):
+        if found.get("mediaType") not in _INDEX_TYPES:
+            return _read_image(directory, found)
+        annotations = found.get("annotations", {})
+        found = {"annotations": annotations} | pick_platform(_verified_document(directory, found))
+    raise Refused("an index leads to an index and so on")
+
+
+def is_index(document: dict[str, Any]) -> bool:
+    """Whether it lists images for several platforms."""
+    return document.get("mediaType") in _INDEX_TYPES or (
+        "manifests" in document and "layers" not in document
+    )
 
 
 def _read_image(directory: Path, described: dict[str, Any]) -> Image:
     manifest = _verified_document(directory, described)
-    configuration = _verified_document(directory, manifest["config"])
-    diff_ids = configuration.get("rootfs", {}).get("diff_ids", [])
+    configuration = _verified_document(directory, _object(manifest.get("config")))
+    diff_ids = _object(configuration.get("rootfs")).get("diff_ids", [])
     layers = manifest.get("layers", [])
+    if not isinstance(layers, list) or not isinstance(diff_ids, list):
+        raise Refused("the layers are not a list")
     if len(layers) != len(diff_ids) or not 0 < len(layers) <= MAX_LAYERS:
         raise Refused("the manifest and the configuration do not name the same layers")
     return Image(
         digest=described["digest"],
-        reference=str(described.get("annotations", {}).get(_REFERENCE, "")),
+        reference=str(_object(described.get("annotations", {})).get(_REFERENCE, "")),
         layers=tuple(
-            _layer(directory, layer, diff_id)
+            _layer(directory, _object(layer), str(diff_id))
             for layer, diff_id in zip(layers, diff_ids, strict=True)
         ),
     )
@@ -86,7 +103,7 @@ def _layer(directory: Path, described: dict[str, Any], diff_id: str) -> Layer:
     if compression is None:
         raise Refused(
             "a layer is of a type that is not read here",
-            remedy="use layers of type tar or tar+gzip (skopeo copy --dest-compress-format gzip)",
+            remedy="use layers of type tar, tar+gzip or tar+zstd",
         )
     path = _verified_blob(directory, described)
     return Layer(
@@ -96,6 +113,12 @@ def _layer(directory: Path, described: dict[str, Any], diff_id: str) -> Layer:
         compression=compression,
         diff_id=diff_id,
     )
+
+
+def _object(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise Refused("a document of the image has another shape than the specification says")
+    return value
 
 
 def _verified_document(directory: Path, described: dict[str, Any]) -> dict[str, Any]:

@@ -5,31 +5,41 @@ that restoring owners and modes needs, and has every size and count limited, so 
 stay inside the new tree and are refused on top of that.
 """
 
+import contextlib
 import gzip
 import hashlib
 import io
 import os
+import resource
+import select
 import shutil
 import signal
 import stat
+import subprocess
 import tarfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from typing_extensions import Buffer
 
 from sandboxd import _native
-from sandboxd.faults import Refused
+from sandboxd.faults import Misconfigured, Refused
 from sandboxd.images.layout import Layer
 
 _WHITEOUT = ".wh."
 _OPAQUE = ".wh..wh..opq"
 _MAX_ID = 65535
 _MAX_NAME_BYTES = 255
+_MAX_PATH_BYTES = 3072
 _MAX_DEPTH = 128
+_MEMORY_BYTES = 1024**3
+"""Headers of a tar are read whole; one may claim to be of any size."""
+_LOOK_EVERY_MS = 200
+_NOBODY = 65534
+_ZSTD_WINDOW = "--memory=128MB"
 _CHUNK_BYTES = 1024 * 1024
 _TAR_OVERHEAD_BYTES = 4096
 _ROOT = Path("/")
@@ -38,69 +48,126 @@ _CAPABILITIES = sum(1 << number for number in (0, 1, 3, 4))
 _REFUSED_STATUS = 3
 
 
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how many bytes of it are done, and how many there are."""
+
+
+def ignore_progress(_what: str, _done: int, _total: int) -> None:
+    """For callers that show none."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnpackLimits:
-    """What one image may unpack to."""
+    """What one image may unpack to, and what becomes of its set-id files."""
 
     total_bytes: int = 16 * 1024**3
     entries: int = 1_000_000
     file_bytes: int = 4 * 1024**3
+    set_id_bits: Literal["keep", "strip", "refuse"] = "keep"
 
 
-def unpack_layers(layers: Sequence[Layer], tree: Path, limits: UnpackLimits) -> None:
+def unpack_layers(
+    layers: Sequence[Layer],
+    tree: Path,
+    limits: UnpackLimits,
+    progress: Progress = ignore_progress,
+) -> None:
     """Unpacks into the empty directory `tree`. Raises: Refused with the reason."""
-    words_out, words_in = os.pipe()
-    files = [layer.path.open("rb") for layer in layers]
-    try:
+    budget = _Budget(limits)
+    total, before = sum(layer.size_bytes for layer in layers), 0
+    for layer in layers:
+        with layer.path.open("rb") as blob:
+            words = _in_a_child(layer, blob, tree, budget, lambda n: progress("unpack", n, total))
+        progress("unpack", before := before + layer.size_bytes, total)
+        try:
+            budget.spent_bytes, budget.spent_entries = map(int, words.split())
+        except ValueError:
+            raise Refused(f"the image cannot be unpacked: {words or 'out of bounds'}") from None
+
+
+def _in_a_child(
+    layer: Layer, blob: BinaryIO, tree: Path, budget: "_Budget", moved: Callable[[int], None]
+) -> str:
+    """Unpacks one layer. Returns what the child said: two numbers, or why it refused."""
+    with _plain(layer, blob) as plain:
+        hear, say = os.pipe()
         child = os.fork()
         if child == 0:
-            os.close(words_out)
-            _be_the_child(words_in, tree, list(zip(layers, files, strict=True)), limits)
-        os.close(words_in)
-        with open(words_out, "rb", closefd=False) as words:
+            os.close(hear)
+            _be_the_child(say, tree, (layer, plain), budget)
+        os.close(say)
+        with Path(hear).open("rb") as words:
+            poller = select.poll()
+            poller.register(words, select.POLLIN)
+            while not poller.poll(_LOOK_EVERY_MS):
+                moved(os.lseek(blob.fileno(), 0, os.SEEK_CUR))  # The child shares the offset.
             reason = words.read(4096).decode("utf-8", "replace")
         _, status = os.waitpid(child, 0)
-    finally:
-        os.close(words_out)
-        for file in files:
-            file.close()
-    if os.waitstatus_to_exitcode(status) != 0:
-        raise Refused(f"the image cannot be unpacked: {reason or 'the unpacker was killed'}")
+    return reason if os.waitstatus_to_exitcode(status) in {0, _REFUSED_STATUS} else ""
 
 
-def _be_the_child(
-    words: int, tree: Path, layers: list[tuple[Layer, BinaryIO]], limits: UnpackLimits
-) -> None:
-    status = _REFUSED_STATUS
+@contextlib.contextmanager
+def _plain(layer: Layer, blob: BinaryIO) -> Iterator[BinaryIO]:
+    """The layer, unpacked from zstd by a program that has neither files nor privileges."""
+    if layer.compression != "zstd":
+        yield blob
+        return
+    try:
+        unpacker = subprocess.Popen(
+            ("zstd", "--decompress", "--stdout", "--quiet", _ZSTD_WINDOW),
+            stdin=blob,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            user=_NOBODY,
+            group=_NOBODY,
+            extra_groups=(),
+        )
+    except FileNotFoundError as error:
+        raise Misconfigured("zstd is not installed", remedy="apt install zstd") from error
+    with unpacker:
+        try:
+            if unpacker.stdout is None:
+                raise Misconfigured("zstd has no output")
+            yield unpacker.stdout
+        finally:
+            unpacker.kill()
+
+
+def _be_the_child(words: int, tree: Path, given: tuple[Layer, BinaryIO], budget: "_Budget") -> None:
+    status, said = _REFUSED_STATUS, ""
     try:
         _native.die_with_parent(signal.SIGKILL)
         os.umask(0)
         os.chroot(tree)
         os.chdir("/")
         _native.limit_capabilities(_CAPABILITIES)
-        budget = _Budget(limits)
-        for layer, file in layers:
-            _unpack_layer(layer, file, budget)
-        status = 0
-    except (Refused, OSError, tarfile.TarError, zlib.error, EOFError, ValueError) as error:
-        os.write(words, str(error).encode("utf-8", "replace")[:4000])
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+        _unpack_layer(*given, budget)
+        status, said = 0, f"{budget.spent_bytes} {budget.spent_entries}"
+    except (
+        *(Refused, OSError, tarfile.TarError, zlib.error),
+        *(EOFError, ValueError, MemoryError, RecursionError),
+    ) as error:
+        said = str(error) or type(error).__name__
     finally:
+        os.write(words, said.encode("utf-8", "replace")[:4000])
         os._exit(status)
 
 
 class _Budget:
     def __init__(self, limits: UnpackLimits) -> None:
-        self._limits = limits
-        self._bytes = 0
-        self._entries = 0
+        self.limits = limits
+        self.spent_bytes = 0
+        self.spent_entries = 0
         self.stream_bytes = limits.total_bytes + limits.entries * _TAR_OVERHEAD_BYTES
 
     def spend(self, size: int) -> None:
-        self._bytes += size
-        self._entries += 1
-        if size > self._limits.file_bytes:
+        self.spent_bytes += size
+        self.spent_entries += 1
+        if size > self.limits.file_bytes:
             raise Refused("a file is larger than allowed")
-        if self._bytes > self._limits.total_bytes or self._entries > self._limits.entries:
+        is_over = self.spent_bytes > self.limits.total_bytes
+        if is_over or self.spent_entries > self.limits.entries:
             raise Refused("the image unpacks to more than allowed")
 
 
@@ -139,7 +206,7 @@ def _unpack_layer(layer: Layer, file: BinaryIO, budget: _Budget) -> None:
             if path.name.startswith(_WHITEOUT):
                 _white_out(path, seen)
                 continue
-            _make(archive, entry, path)
+            _make(archive, entry, path, budget.limits)
             seen.add(path)
             if entry.isdir():
                 directories.append((path, entry))
@@ -157,7 +224,9 @@ def _clean(name: str) -> Path:
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if ".." in parts:
         raise Refused("a name leads upwards")
-    if len(parts) > _MAX_DEPTH or any(len(os.fsencode(part)) > _MAX_NAME_BYTES for part in parts):
+    sizes = [len(os.fsencode(part)) for part in parts]
+    is_too_long = max(sizes, default=0) > _MAX_NAME_BYTES or sum(sizes) > _MAX_PATH_BYTES
+    if len(parts) > _MAX_DEPTH or is_too_long:
         raise Refused("a name is too long or too deep")
     return Path("/", *parts)
 
@@ -179,7 +248,9 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _make(archive: tarfile.TarFile, entry: tarfile.TarInfo, path: Path) -> None:
+def _make(
+    archive: tarfile.TarFile, entry: tarfile.TarInfo, path: Path, limits: UnpackLimits
+) -> None:
     if entry.uid > _MAX_ID or entry.gid > _MAX_ID:
         raise Refused("an owner lies outside 0 to 65535")
     _refuse_forged_attributes(entry)
@@ -197,8 +268,17 @@ def _make(archive: tarfile.TarFile, entry: tarfile.TarInfo, path: Path) -> None:
         return
     os.chown(path, entry.uid, entry.gid, follow_symlinks=False)
     if not entry.issym():
-        path.chmod(stat.S_IMODE(entry.mode))
+        path.chmod(_mode_of(entry, limits))
     _set_times(path, entry)
+
+
+def _mode_of(entry: tarfile.TarInfo, limits: UnpackLimits) -> int:
+    """Set-id bits of directories (inherited groups) are no matter of privilege and stay."""
+    mode = stat.S_IMODE(entry.mode)
+    bits = 0 if entry.isdir() else mode & (stat.S_ISUID | stat.S_ISGID)
+    if bits and limits.set_id_bits == "refuse":
+        raise Refused("a file is set-user-id or set-group-id")
+    return mode & ~bits if limits.set_id_bits == "strip" else mode
 
 
 def _make_leaf(archive: tarfile.TarFile, entry: tarfile.TarInfo, path: Path) -> None:

@@ -9,6 +9,7 @@ import contextlib
 import errno
 import time
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -33,6 +34,15 @@ def cgroup_mode() -> CgroupMode:
     if not any(kind == "cgroup" for kind in kinds.values()):
         raise Misconfigured("no control groups", remedy="mount cgroup2 on /sys/fs/cgroup")
     return "hybrid" if kinds.get(str(UNIFIED)) == "cgroup2" else "v1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """What a group uses; `cpu_ms` counts since it was made."""
+
+    memory_bytes: int
+    pids: int
+    cpu_ms: int
 
 
 class ControlGroups:
@@ -94,6 +104,24 @@ class ControlGroups:
             with contextlib.suppress(OSError):
                 found |= {p.name for p in (hierarchy / self._relative("")).iterdir() if p.is_dir()}
         return frozenset(found)
+
+    def use(self, name: str) -> Use:
+        """What the group uses now."""
+        nanoseconds = self._number(name, "cpuacct.usage")
+        return Use(
+            memory_bytes=self._number(name, "memory.current", "memory.usage_in_bytes"),
+            pids=self._number(name, "pids.current"),
+            cpu_ms=nanoseconds // 1_000_000 or self._number(name, "cpu.stat") // 1000,
+        )
+
+    def _number(self, name: str, *files: str) -> int:
+        """The first number in the first of these files that exists; 0 when there is none."""
+        for hierarchy in self._hierarchies:
+            for file in files:
+                with contextlib.suppress(OSError, StopIteration):
+                    words = (hierarchy / self._relative(name) / file).read_text("ascii").split()
+                    return int(next(word for word in words if word.isdigit()))
+        return 0
 
     def remove(self, name: str) -> None:
         """Removes an empty group from every hierarchy."""

@@ -69,8 +69,8 @@ def confine(
 ) -> Room:
     """Confines this process, which must still have one thread. Raises: Misconfigured, Retryable.
 
-    `name` tells this daemon's mounts from those of others. Outputs need memory: when `outputs` is not on a tmpfs that outlives the daemon, it gets one
-    that ends with it.
+    `name` tells this daemon's mounts from those of others. Outputs need memory: when `outputs` is
+    not on a tmpfs that outlives the daemon, it gets one that ends with it.
     """
     host_devices = os.open("/dev", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     follow_kernel_log()

@@ -24,18 +24,20 @@ from sandboxd.ledger.epoch import Epoch
 from sandboxd.ledger.journal import Journal
 from sandboxd.ledger.outputs import Outputs
 from sandboxd.runtime.programs import files_program
-from sandboxd.service.http import Application
+from sandboxd.service.garbage import Garbage
+from sandboxd.service.http import Application, identify_certificate, identify_user
 from sandboxd.service.node import Node, build_node, node_id
 from sandboxd.service.operations import Operations
 from sandboxd.service.recovery import recover
 from sandboxd.service.registry import Registry
-from sandboxd.service.server import UnixServer
+from sandboxd.service.server import Server, TlsServer, UnixServer
 from sandboxd.service.service import Service
 from sandboxd.storage.records import write_durably
 
 _log = logging.getLogger(__name__)
 _SIGNALS = {signal.SIGTERM, signal.SIGINT}
 _KEY_BYTES = 32
+_DOOR_CLOSES_WITHIN_S = 5.0
 
 
 def run_daemon(config: Config) -> None:
@@ -73,20 +75,50 @@ def _serve(node: Node, journal: Journal, outputs: Outputs) -> None:
         key=_journal_key(config.state_dir / "journal-key"),
         clock_ms=node.clock_ms,
     )
-    service = Service(node, registry, operations)
-    application = Application(service, operations, allowed_uids=config.allowed_uids)
-    server = UnixServer(application, config)
-    server.prepare()
-    thread = threading.Thread(target=server.serve, name="http", daemon=True)
-    thread.start()
-    _log.info("listening on %s", config.socket)
+    service = Service(node, registry, operations, Garbage(node, registry, journal))
+    for orphan in service.garbage().orphans:
+        _log.warning("found %s %s that belongs to nothing", orphan.kind, orphan.name)
+    with _listening(_doors(config, service, operations)):
+        _wait_for_the_end(node, registry, service)
+    config.socket.unlink(missing_ok=True)
+    _log.info("stopped")
+
+
+def _doors(config: Config, service: Service, operations: Operations) -> list[Server]:
+    by_user = identify_user(config.allowed_uids)
+    doors: list[Server] = [UnixServer(Application(service, operations, identify=by_user), config)]
+    if config.tls is not None:
+        by_name = identify_certificate(config.tls.clients)
+        application = Application(service, operations, identify=by_name)
+        doors.append(TlsServer(application, config, config.tls))
+    return doors
+
+
+@contextlib.contextmanager
+def _listening(doors: list[Server]) -> Iterator[None]:
+    """All doors are open inside the block; none takes a new call after it."""
+    threads = []
+    for door in doors:
+        try:
+            door.prepare()
+        except OSError as error:
+            raise Misconfigured(
+                f"cannot listen on {door.place}: {error.strerror or error}",
+                remedy="free the address, or set another one in the configuration",
+            ) from error
+        threads.append(threading.Thread(target=door.serve, name="http", daemon=True))
+        threads[-1].start()
+        _log.info("listening on %s", door.place)
+    yield
+    for door, thread in zip(doors, threads, strict=True):
+        door.stop()
+        thread.join(_DOOR_CLOSES_WITHIN_S)
+
+
+def _wait_for_the_end(node: Node, registry: Registry, service: Service) -> None:
     received = signal.sigwait(_SIGNALS)
     _log.info("stopping on %s", signal.Signals(received).name)
     _wind_down(node, registry, service)
-    server.stop()
-    thread.join(config.bounds.stop_within_s)
-    config.socket.unlink(missing_ok=True)
-    _log.info("stopped")
 
 
 def _wind_down(node: Node, registry: Registry, service: Service) -> None:

@@ -1,41 +1,47 @@
 """The HTTP door: a WSGI application that maps addresses to the service's methods.
 
-The peer's user id comes from the kernel (SO_PEERCRED), never from a header. Bodies are bounded,
-parsed by the closed models of `sandboxd.wire`, and never appear in an error or in the log.
+Who calls comes from the kernel (SO_PEERCRED) or from the verified client certificate, never from a
+header. Bodies are bounded, parsed by the closed models of `sandboxd.wire`, and never appear in an
+error or in the log.
 """
 
 import logging
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from sandboxd import wire
+from sandboxd.config import Role
 from sandboxd.faults import Fault, NotFound, OutcomeUnknown, Refused
 from sandboxd.service.operations import Operations
 from sandboxd.service.service import Service
+from sandboxd.service.streaming import Feed
 
 _log = logging.getLogger(__name__)
 _NAME = r"(?P<name>[a-z][a-z0-9-]{0,30}[a-z0-9])"
 _OPERATION = r"(?P<operation>[A-Za-z0-9][A-Za-z0-9_.-]{7,63})"
 _MAX_EXPLAINED = 5
+_EXEC = re.compile(f"{re.escape(wire.SANDBOXES_PATH)}/{_NAME}/exec")
+PEER_NAMES = "sandboxd.peer_names"
+"""Where the TLS door puts the DNS names of the verified client certificate."""
 
 _Environ = Mapping[str, Any]
 _StartResponse = Callable[[str, list[tuple[str, str]]], Any]
+_Identify = Callable[[_Environ], Role]
 _Handler = Callable[[Any, bytes], BaseModel]
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
 class Application:
-    """Callable by a WSGI server."""
+    """Callable by a WSGI server. `identify` tells the caller's role, or refuses him."""
 
-    def __init__(
-        self, service: Service, operations: Operations, *, allowed_uids: tuple[int, ...]
-    ) -> None:
-        self._allowed_uids = frozenset(allowed_uids)
+    def __init__(self, service: Service, operations: Operations, *, identify: _Identify) -> None:
+        self._service = service
+        self._identify = identify
         self._routes = [
             (method, re.compile(pattern), handler)
             for method, pattern, handler in _routes(service, operations)
@@ -44,19 +50,18 @@ class Application:
     def __call__(self, environ: _Environ, start_response: _StartResponse) -> Iterable[bytes]:
         """Answers one request."""
         began = time.monotonic()
-        answer: BaseModel
         try:
-            self._check_peer(environ)
-            answer = self._dispatch(environ)
+            self._check_role(environ)
+            if environ.get("HTTP_ACCEPT") == wire.STREAM_TYPE:
+                lines = self._stream(environ)
+                start_response("200 OK", [("Content-Type", wire.STREAM_TYPE)])
+                return lines
+            answer: BaseModel = self._dispatch(environ)
             status = 200
-        except Fault as fault:
+        except Exception as error:  # noqa: BLE001 (the last line of defence; text may hold content)
+            fault = _explain(error)
             answer = fault.answer()
             status = wire.HTTP_STATUS_OF_ERROR[fault.code]
-        except Exception as error:  # noqa: BLE001 (the last line of defence; text may hold content)
-            _log.error("internal error: %s at %s", type(error).__name__, _place_of(error))
-            unknown = OutcomeUnknown("the daemon failed inside", remedy="see the log of sandboxd")
-            answer = unknown.answer()
-            status = wire.HTTP_STATUS_OF_ERROR[unknown.code]
         raw = answer.model_dump_json().encode("utf-8")
         headers = [("Content-Type", "application/json"), ("Content-Length", str(len(raw)))]
         start_response(f"{status} {HTTPStatus(status).phrase}", headers)
@@ -64,13 +69,9 @@ class Application:
         _log.debug("%s: %d in %.1f ms", environ["REQUEST_METHOD"], status, passed_ms)
         return [raw]
 
-    def _check_peer(self, environ: _Environ) -> None:
-        uid = environ.get("X_REMOTE_UID", "")
-        if not uid.isdigit() or int(uid) not in self._allowed_uids:
-            raise Refused(
-                f"user {uid or 'unknown'} may not use sandboxd",
-                remedy="add it to allowed_uids in the configuration",
-            )
+    def _check_role(self, environ: _Environ) -> None:
+        if self._identify(environ) == "observer" and environ["REQUEST_METHOD"] != "GET":
+            raise Refused("an observer may only look", remedy="call as the service")
 
     def _dispatch(self, environ: _Environ) -> BaseModel:
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
@@ -78,6 +79,55 @@ class Application:
             if wanted == method and (match := pattern.fullmatch(path)):
                 return handler(match, _body_of(environ))
         raise NotFound("there is no such address, or not with this method")
+
+    def _stream(self, environ: _Environ) -> Iterator[bytes]:
+        match = _EXEC.fullmatch(environ["PATH_INFO"])
+        if match is None or environ["REQUEST_METHOD"] != "POST":
+            raise Refused("only the output of a command can be streamed")
+        name = wire.SandboxName(match["name"])
+        request = _parse(wire.ExecRequest, _body_of(environ))
+        feed = Feed(limit_bytes=self._service.streamed_bytes)
+        feed.run(lambda observe: self._service.execute(name, request, observe), _explain)
+        feed.begin()
+        return feed.lines()
+
+
+def identify_user(allowed_uids: tuple[int, ...]) -> _Identify:
+    """For a Unix socket: the kernel says who the peer is. Listed users speak for the service."""
+    allowed = frozenset(allowed_uids)
+
+    def identify(environ: _Environ) -> Role:
+        uid = environ.get("X_REMOTE_UID", "")
+        if not uid.isdigit() or int(uid) not in allowed:
+            raise Refused(
+                f"user {uid or 'unknown'} may not use sandboxd",
+                remedy="add it to allowed_uids in the configuration",
+            )
+        return "service"
+
+    return identify
+
+
+def identify_certificate(roles: Mapping[str, Role]) -> _Identify:
+    """For TLS: the one DNS name of the client's certificate, bound to one role."""
+
+    def identify(environ: _Environ) -> Role:
+        names = environ.get(PEER_NAMES, ())
+        if len(names) != 1 or names[0] not in roles:
+            raise Refused(
+                f"the certificate of {' and '.join(names) or 'nobody'} may not use sandboxd",
+                remedy="add its one DNS name to [tls.clients] in the configuration",
+            )
+        return roles[names[0]]
+
+    return identify
+
+
+def _explain(error: Exception) -> Fault:
+    if isinstance(error, Fault):
+        return error
+    _log.error("internal error: %s at %s", type(error).__name__, _place_of(error))
+    return OutcomeUnknown("the daemon failed inside", remedy="see the log of sandboxd")
 
 
 def _body_of(environ: _Environ) -> bytes:
@@ -126,6 +176,15 @@ def _routes(service: Service, operations: Operations) -> list[tuple[str, str, _H
         ("GET", operation, lambda match, _: operations.report(match["operation"])),
         ("POST", f"{operation}/cancel", lambda match, _: service.cancel(match["operation"])),
         ("POST", f"{operation}/ack", lambda match, _: operations.acknowledge(match["operation"])),
+        ("GET", re.escape(wire.OPERATIONS_PATH), lambda *_: operations.summaries()),
+        ("GET", re.escape(wire.USE_PATH), lambda *_: service.use()),
+        ("GET", re.escape(wire.LOG_PATH), lambda *_: service.log()),
+        ("GET", re.escape(wire.GARBAGE_PATH), lambda *_: service.garbage()),
+        (
+            "POST",
+            re.escape(wire.GARBAGE_PATH),
+            lambda _, body: service.collect(_parse(wire.CollectRequest, body)),
+        ),
         ("GET", re.escape(wire.HEALTH_PATH), lambda *_: service.health()),
         ("GET", re.escape(wire.IMAGES_PATH), lambda *_: service.images()),
     ]

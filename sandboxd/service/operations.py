@@ -21,13 +21,16 @@ from sandboxd.wire import (
     ErrorAnswer,
     ExecOutcome,
     OperationId,
+    OperationList,
     OperationReport,
+    OperationSummary,
     Outcome,
     encode_bytes,
 )
 
 _log = logging.getLogger(__name__)
 _OUTCOMES: TypeAdapter[Outcome] = TypeAdapter(Outcome)
+_LISTED = 1000
 _OUTPUT_FIELDS = {"stdout_base64", "stderr_base64"}
 _Answer = TypeVar("_Answer", bound=BaseModel)
 
@@ -201,6 +204,11 @@ class Operations:
             failure=failure,
         )
 
+    def summaries(self) -> OperationList:
+        """The newest operations, without outcomes."""
+        newest = self._journal.entries()[-_LISTED:]
+        return OperationList(operations=tuple(_summary_of(entry) for entry in newest))
+
     def acknowledge(self, operation: OperationId) -> AcknowledgeAnswer:
         """Forgets the output. Raises: NotFound, Busy while it runs."""
         if self._journal.find(operation) is None:
@@ -209,3 +217,17 @@ class Operations:
             raise Busy(f"the operation {operation} is running")
         self._outputs.drop(operation)
         return AcknowledgeAnswer(operation=operation, acknowledged=True)
+
+
+def _summary_of(entry: Entry) -> OperationSummary:
+    failed = entry.phase == "finished" and not entry.succeeded
+    return OperationSummary(
+        operation=OperationId(entry.operation),
+        kind=entry.kind,
+        sandbox=entry.sandbox,
+        state=entry.phase,
+        error=ErrorAnswer.model_validate_json(entry.outcome).error if failed else "",
+        started_at_ms=entry.started_at_ms,
+        finished_at_ms=entry.finished_at_ms or None,
+        acknowledged=entry.acknowledged,
+    )

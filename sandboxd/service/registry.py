@@ -83,12 +83,14 @@ class Registry:
         """Makes a sandbox; it is on disk when this returns."""
         with self._lock:
             self._check_capacity(request)
+            self._node.catalog.find(request.image_digest)  # It may have been collected since.
             record = Record(
                 name=request.name,
                 instance=InstanceId(uuid.uuid4().hex),
                 image_digest=request.image_digest,
                 created_at_ms=self._node.clock_ms(),
                 limits=request.limits,
+                network=request.network,
                 slot=self._free_slot(),
                 operation=request.operation,
                 phase="creating",
@@ -111,6 +113,14 @@ class Registry:
         proof = sandbox.delete(operation)
         self._forget(sandbox)
         return proof
+
+    def collect_image(self, digest: str) -> int | None:
+        """Removes an image unless a sandbox is made of it. Returns the bytes freed, or None."""
+        with self._lock:
+            if any(s.record.image_digest == digest for s in self._sandboxes.values()):
+                return None
+            self._node.images.release(digest)
+            return self._node.catalog.remove(digest)
 
     def _forget(self, sandbox: Sandbox) -> None:
         with self._lock:

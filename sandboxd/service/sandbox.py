@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from sandboxd.execution.command import Command, Ended
+from sandboxd.execution.command import Command, Ended, Observe
 from sandboxd.faults import Fault, OutcomeUnknown, Refused, Retryable
 from sandboxd.kernel.children import CHILDREN
 from sandboxd.kernel.loops import loops_backed_by
@@ -24,7 +24,15 @@ from sandboxd.service.node import Node
 from sandboxd.storage.disk import create_disk, lock_disk, mounted_disk
 from sandboxd.storage.overlay import IdRange, Layers, is_mounted, mount_overlay, unmount
 from sandboxd.storage.records import Record
-from sandboxd.wire import DeletionProof, DiskUse, Instance, OperationId, SandboxPhase, SandboxState
+from sandboxd.wire import (
+    DeletionProof,
+    DiskUse,
+    Instance,
+    OperationId,
+    SandboxPhase,
+    SandboxState,
+    SandboxUse,
+)
 
 _COMMANDS_END_WITHIN_S = 6.0
 _LOOPS_GONE_WITHIN_S = 5.0
@@ -62,11 +70,28 @@ class Sandbox:
             image_digest=record.image_digest,
             created_at_ms=record.created_at_ms,
             limits=record.limits,
+            network=record.network,
             disk=DiskUse(size_bytes=record.limits.disk_bytes, used_bytes=self._used_bytes()),
             running_operations=tuple(
                 OperationId(o) for o in list(self._commands) if o not in self._hidden
             ),
             broken_because=self._broken,
+        )
+
+    def use(self) -> SandboxUse:
+        """What it uses now."""
+        limits, used = self.record.limits, self._node.cgroups.use(self.instance)
+        return SandboxUse(
+            name=self.record.name,
+            state=self._phase(),
+            memory_bytes=used.memory_bytes,
+            memory_limit_bytes=limits.memory_bytes,
+            pids=used.pids,
+            pids_limit=limits.pids,
+            cpu_ms=used.cpu_ms,
+            disk_used_bytes=self._used_bytes(),
+            disk_bytes=limits.disk_bytes,
+            running_operations=len(self._commands),
         )
 
     def _phase(self) -> SandboxPhase:
@@ -126,6 +151,7 @@ class Sandbox:
         timeout_s: float,
         limit_bytes: int,
         is_hidden: bool = False,
+        observe: Observe | None = None,
     ) -> Ended:
         """Runs one command to its end; the sandbox is made ready first.
 
@@ -138,6 +164,7 @@ class Sandbox:
                 stdin=stdin,
                 timeout_s=timeout_s,
                 limit_bytes=limit_bytes,
+                observe=observe,
             )
 
     @contextlib.contextmanager

@@ -5,22 +5,27 @@ or raises a fault.
 """
 
 import contextlib
+import resource
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from sandboxd import __version__
 from sandboxd.execution import files
-from sandboxd.execution.command import Ended
+from sandboxd.execution.command import Ended, Observe
 from sandboxd.faults import Busy, Refused, Retryable
 from sandboxd.runtime.profile import process_configuration
+from sandboxd.service.garbage import Garbage
 from sandboxd.service.node import Node
 from sandboxd.service.operations import Operations, Request
+from sandboxd.service.recent import RECENT
 from sandboxd.service.registry import Registry
 from sandboxd.service.sandbox import Sandbox
 from sandboxd.wire import (
     PROTOCOL_VERSION,
     CancelAnswer,
+    CollectRequest,
     CreateRequest,
     DeleteRequest,
     DeletionProof,
@@ -29,9 +34,12 @@ from sandboxd.wire import (
     FileContent,
     FileListing,
     FileWritten,
+    GarbageCollected,
+    GarbageReport,
     HealthReport,
     ImageList,
     ListFilesRequest,
+    LogReport,
     NodeCounts,
     OperationId,
     ReadFileRequest,
@@ -40,6 +48,7 @@ from sandboxd.wire import (
     SandboxState,
     StopRequest,
     User,
+    UseReport,
     WriteFileRequest,
     decode_bytes,
     encode_bytes,
@@ -53,7 +62,10 @@ _FILE_STDERR_BYTES = 4096
 class Service:
     """Thread-safe. `stopping` refuses new work while the daemon ends."""
 
-    def __init__(self, node: Node, registry: Registry, operations: Operations) -> None:
+    def __init__(
+        self, node: Node, registry: Registry, operations: Operations, garbage: Garbage
+    ) -> None:
+        self._garbage = garbage
         self._node = node
         self._registry = registry
         self._operations = operations
@@ -94,6 +106,27 @@ class Service:
     def sandbox(self, name: str) -> SandboxState:
         """GET /v1/sandboxes/{name}."""
         return self._registry.find(name).state()
+
+    def use(self) -> UseReport:
+        """GET /v1/use."""
+        return UseReport(
+            at_ms=self._node.clock_ms(),
+            resident_bytes=_resident_bytes(),
+            sandboxes=tuple(sandbox.use() for sandbox in self._registry.all()),
+        )
+
+    def log(self) -> LogReport:
+        """GET /v1/log."""
+        return LogReport(lines=RECENT.lines())
+
+    def garbage(self) -> GarbageReport:
+        """GET /v1/garbage."""
+        return self._garbage.report()
+
+    @property
+    def streamed_bytes(self) -> int:
+        """How much output of one command may be streamed."""
+        return self._node.config.bounds.streamed_bytes
 
     # ------------------------------------------------------------ lifecycle
 
@@ -143,10 +176,22 @@ class Service:
                 effect=effect,
             )
 
+    def collect(self, request: CollectRequest) -> GarbageCollected:
+        """POST /v1/garbage."""
+        with self._slot():
+            return self._operations.perform(
+                _identity("collect", "", request),
+                GarbageCollected,
+                check=lambda: "",
+                effect=lambda: self._garbage.collect(request),
+            )
+
     # ------------------------------------------------------------ commands
 
-    def execute(self, name: SandboxName, request: ExecRequest) -> ExecOutcome:
-        """POST /v1/sandboxes/{name}/exec."""
+    def execute(
+        self, name: SandboxName, request: ExecRequest, observe: Observe | None = None
+    ) -> ExecOutcome:
+        """POST /v1/sandboxes/{name}/exec. `observe` sees the output while it comes."""
 
         def check() -> str:
             bounds = self._node.config.bounds
@@ -154,6 +199,7 @@ class Service:
                 raise Refused(f"timeout_ms is above this node's {bounds.timeout_ms}")
             if request.output_limit_bytes > bounds.output_bytes:
                 raise Refused(f"output_limit_bytes is above this node's {bounds.output_bytes}")
+            self._check_environment(request.env)
             return self._registry.find(name, request.instance).instance
 
         def effect() -> ExecOutcome:
@@ -170,12 +216,21 @@ class Service:
                 stdin=decode_bytes(request.stdin_base64),
                 timeout_s=request.timeout_ms / 1000,
                 limit_bytes=request.output_limit_bytes,
+                observe=observe,
             )
             return _outcome_of(request.operation, ended)
 
         with self._slot():
             return self._operations.perform(
                 _identity("exec", name, request), ExecOutcome, check=check, effect=effect
+            )
+
+    def _check_environment(self, names: Iterable[str]) -> None:
+        allowed = self._node.config.environment
+        if any(not _is_allowed(name, allowed) for name in names):
+            raise Refused(
+                "env holds a name that this node does not let in",
+                remedy=f"allowed: {', '.join(allowed)} (`environment` in the configuration)",
             )
 
     def cancel(self, operation: OperationId) -> CancelAnswer:
@@ -289,10 +344,28 @@ class Service:
         return self._running
 
 
+def _resident_bytes() -> int:
+    """The daemon's own memory, see proc_pid_statm(5)."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * resource.getpagesize()
+
+
+def _is_allowed(name: str, patterns: Iterable[str]) -> bool:
+    return any(
+        name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
+        for pattern in patterns
+    )
+
+
 def _identity(
     kind: str,
     name: str,
-    request: CreateRequest | StopRequest | DeleteRequest | ExecRequest | WriteFileRequest,
+    request: CreateRequest
+    | StopRequest
+    | DeleteRequest
+    | ExecRequest
+    | WriteFileRequest
+    | CollectRequest,
 ) -> Request:
     return Request(
         operation=request.operation,

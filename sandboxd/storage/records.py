@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sandboxd.faults import Misconfigured
 from sandboxd.storage.disk import fsync_directory
-from sandboxd.wire import Digest, Instance, Limits, Name, Operation
+from sandboxd.wire import Digest, Instance, Limits, Name, Network, Operation
 
 RECORD = "record.json"
 DISK = "disk.xfs"
@@ -31,6 +31,7 @@ class Record(BaseModel):
     image_digest: Digest
     created_at_ms: int
     limits: Limits
+    network: Network = "none"
     slot: int
     operation: Operation
     phase: Literal["creating", "present", "deleting"]

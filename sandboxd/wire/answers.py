@@ -14,6 +14,7 @@ from sandboxd.wire.terms import (
     Digest,
     Instance,
     Name,
+    Network,
     Operation,
     OperationId,
     Wire,
@@ -121,6 +122,7 @@ class SandboxState(Wire):
     image_digest: Digest
     created_at_ms: int
     limits: Limits
+    network: Network = "none"
     disk: DiskUse
     running_operations: tuple[OperationId, ...] = ()
     broken_because: str = ""
@@ -167,6 +169,36 @@ class ExecOutcome(Wire):
     def stderr(self) -> bytes:
         """The kept bytes of stderr."""
         return decode_bytes(self.stderr_base64)
+
+
+StreamName = Literal["stdout", "stderr"]
+
+
+class StreamOutput(Wire):
+    """One line of a streamed exec. Before `content`, `skipped_bytes` of that stream were left out
+    because the caller was slow or the node's bound was reached; the outcome still has both ends.
+    """
+
+    kind: Literal["output"] = "output"
+    stream: StreamName
+    skipped_bytes: int = 0
+    content_base64: Base64Text = Field(repr=False)
+
+    @property
+    def content(self) -> bytes:
+        """The bytes, cut anywhere, also inside a character."""
+        return decode_bytes(self.content_base64)
+
+
+class StreamEnd(Wire):
+    """The last line of a streamed exec: what a plain exec would have answered."""
+
+    kind: Literal["end"] = "end"
+    outcome: ExecOutcome | None = None
+    failure: ErrorAnswer | None = None
+
+
+StreamLine = Annotated[StreamOutput | StreamEnd, Field(discriminator="kind")]
 
 
 class DeletionProof(Wire):
@@ -230,9 +262,20 @@ class FileListing(Wire):
     complete: bool
 
 
+class GarbageCollected(Wire):
+    """What a collection removed and what it left, each with the reason."""
+
+    kind: Literal["garbage"] = "garbage"
+    operation: Operation
+    removed: tuple[str, ...]
+    kept: tuple[str, ...]
+    freed_bytes: int
+
+
 OperationPhase = Literal["unknown", "started", "finished", "interrupted", "output_lost"]
 Outcome = Annotated[
-    ExecOutcome | SandboxState | DeletionProof | FileWritten, Field(discriminator="kind")
+    ExecOutcome | SandboxState | DeletionProof | FileWritten | GarbageCollected,
+    Field(discriminator="kind"),
 ]
 
 

@@ -9,6 +9,9 @@ HEALTH_PATH: Final = "/v1/health"
 IMAGES_PATH: Final = "/v1/images"
 SANDBOXES_PATH: Final = "/v1/sandboxes"
 OPERATIONS_PATH: Final = "/v1/operations"
+USE_PATH: Final = "/v1/use"
+LOG_PATH: Final = "/v1/log"
+GARBAGE_PATH: Final = "/v1/garbage"
 
 
 def sandbox_path(name: str) -> str:

@@ -4,7 +4,6 @@ Private to `sandboxd.wire`, which offers all of it under one name.
 """
 
 from collections.abc import Mapping
-from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -25,6 +24,7 @@ from sandboxd.wire.terms import (
     Epoch,
     Instance,
     Name,
+    Network,
     NumericId,
     Operation,
     Wire,
@@ -49,7 +49,8 @@ class CreateRequest(Wire):
     name: Name
     image_digest: Digest
     limits: Limits = Limits()
-    network: Literal["none"] = "none"
+    network: Network = "none"
+    """egress: through the node's own allow-list of names and ports, at HTTP_PROXY."""
 
 
 class User(Wire):
@@ -63,7 +64,8 @@ class ExecRequest(Wire):
     """POST .../exec -> ExecOutcome. One command, no shell unless `argv` names one.
 
     A stopped sandbox is mounted and started first. `output_limit_bytes` holds for stdout and for
-    stderr, each for itself; of longer output the beginning and the end are kept.
+    stderr, each for itself; of longer output the beginning and the end are kept. Sent with
+    `Accept: application/x-ndjson` the answer is a stream of StreamLine while the command runs.
     """
 
     operation: Operation

@@ -5,11 +5,13 @@ Private to `sandboxd.wire`, which offers all of it under one name.
 
 import base64
 import binascii
-from typing import Annotated, Final, NewType
+from typing import Annotated, Final, Literal, NewType
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 PROTOCOL_VERSION: Final = 1
+STREAM_TYPE: Final = "application/x-ndjson"
+"""`Accept` of an exec whose output is wanted while it runs: StreamOutput lines, a StreamEnd."""
 
 OperationId = NewType("OperationId", str)
 SandboxName = NewType("SandboxName", str)
@@ -69,6 +71,7 @@ Name = Annotated[SandboxName, Field(pattern=r"^[a-z][a-z0-9-]{0,30}[a-z0-9]$")]
 Instance = Annotated[InstanceId, Field(pattern=r"^[0-9a-f]{32}$")]
 Digest = Annotated[ImageDigest, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 Epoch = Annotated[int, Field(ge=0, le=2**53 - 1)]
+Network = Literal["none", "egress"]
 NumericId = Annotated[int, Field(ge=0, le=65535)]
 
 

@@ -38,6 +38,7 @@ _SECTIONS: Mapping[str, tuple[str, str]] = {
     "context": ("给模型的说明", "what the model is told"),
     "policy": ("策略文件", "the policy file"),
     "console": ("只读网页控制台", "the read-only web console"),
+    "health": ("健康检查与指标", "health checks and metrics"),
     "log": ("日志", "the log"),
 }
 _COMMENTED = frozenset({"sandbox"})

@@ -9,6 +9,7 @@ from perlica.app.config.sections import (
     ApprovalSection,
     ConsoleSection,
     ContextSection,
+    HealthSection,
     LogSection,
     MembersSection,
     ModelSection,
@@ -45,6 +46,7 @@ class Config(Section):
     context: ContextSection = ContextSection()
     policy: PolicySection = PolicySection()
     console: ConsoleSection = ConsoleSection()
+    health: HealthSection = HealthSection()
     log: LogSection = LogSection()
     sandbox_lacks: tuple[str, ...] = ()
 

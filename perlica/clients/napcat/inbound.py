@@ -1,9 +1,11 @@
 """Frames of our group on their way from the reader thread to intake, in memory only.
 
 The link fills it, the protection actor drains it. It never drops silently: a full queue makes the
-link reconnect and read what is missing from the group's history (A16).
+link reconnect and read what is missing from the group's history (A16). What may be a command goes
+in front, so that in a flood `.status` and `.cancel` wait for nobody.
 """
 
+import marshal
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -32,15 +34,31 @@ class InboundFrame:
     size_bytes: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    """A waiting frame: as bytes it takes a fifth of the memory."""
+
+    content: bytes = field(repr=False)
+    from_history: bool
+    size_bytes: int
+
+    def unpack(self) -> InboundFrame:
+        frame = marshal.loads(self.content)  # noqa: S302 - our own bytes, never left the process
+        return InboundFrame(
+            frame=frame, from_history=self.from_history, size_bytes=self.size_bytes
+        )
+
+
 class InboundQueue:
     """Bounded by frames and by bytes; any thread may call."""
 
-    def __init__(self, *, most_frames: int = 4_096, most_bytes: int = 64 * 1024 * 1024) -> None:
+    def __init__(self, *, most_frames: int = 32_768, most_bytes: int = 64 * 1024 * 1024) -> None:
         """Start empty."""
         self._most_frames = most_frames
         self._most_bytes = most_bytes
         self._changed = threading.Condition()
-        self._frames: deque[InboundFrame] = deque()
+        self._urgent: deque[_Packed] = deque()
+        self._frames: deque[_Packed] = deque()
         self._held_bytes = 0
         self._put_count = 0
         self._taken_count = 0
@@ -48,11 +66,17 @@ class InboundQueue:
         self._has_rung = False
 
     def put(
-        self, item: InboundFrame, ring: Ring, *, within_s: float = 0.0, give_up: GiveUp = _never
+        self,
+        item: InboundFrame,
+        ring: Ring,
+        *,
+        is_urgent: bool = False,
+        within_s: float = 0.0,
+        give_up: GiveUp = _never,
     ) -> bool:
         """Add a frame, False when it does not fit in time; `ring` is called once for each `drain`.
 
-        While this waits, nobody reads from the socket and TCP holds NapCat back.
+        Urgent ones are drained first. While this waits, nobody reads from the socket and TCP holds NapCat back.
         """
         deadline_s = monotonic_s() + within_s
         with self._changed:
@@ -60,7 +84,7 @@ class InboundQueue:
                 if give_up() or monotonic_s() >= deadline_s:
                     return False
                 self._changed.wait(_GIVE_UP_POLL_S)
-            self._add(item)
+            self._add(item, is_urgent=is_urgent)
             must_ring, self._has_rung = not self._has_rung, True
         if must_ring:
             ring()
@@ -77,7 +101,7 @@ class InboundQueue:
                     self._changed.wait(_GIVE_UP_POLL_S)
                 if give_up():
                     return None
-                self._add(item)
+                self._add(item, is_urgent=False)
                 must_ring, self._has_rung = not self._has_rung, True
             if must_ring:
                 ring()
@@ -85,18 +109,19 @@ class InboundQueue:
             return self._put_count
 
     def drain(self, most: int) -> list[InboundFrame]:
-        """Take up to `most` frames in order.
+        """Take up to `most` frames, the urgent ones first, each kind in order.
 
         Calling again says that what the call before gave is stored: drain until it is empty.
         """
         with self._changed:
             self._has_rung = False
             self._settled_count = self._taken_count
-            taken = [self._frames.popleft() for _ in range(min(most, len(self._frames)))]
-            self._held_bytes -= sum(item.size_bytes for item in taken)
-            self._taken_count += len(taken)
+            urgent = _take(self._urgent, most)
+            others = _take(self._frames, most - len(urgent))
+            self._held_bytes -= sum(item.size_bytes for item in (*urgent, *others))
+            self._taken_count += len(others)
             self._changed.notify_all()
-            return taken
+        return [item.unpack() for item in (*urgent, *others)]
 
     def is_settled(self, mark: int, within_s: float, give_up: GiveUp) -> bool:
         """Whether all frames up to `mark` were taken and stored; waits at most `within_s`."""
@@ -115,18 +140,31 @@ class InboundQueue:
     def waiting_frames(self) -> int:
         """How many frames wait."""
         with self._changed:
-            return len(self._frames)
+            return self._waiting()
 
-    def _add(self, item: InboundFrame) -> None:
-        self._frames.append(item)
+    def _add(self, item: InboundFrame, *, is_urgent: bool) -> None:
+        packed = _Packed(marshal.dumps(dict(item.frame)), item.from_history, item.size_bytes)
         self._held_bytes += item.size_bytes
-        self._put_count += 1
+        if is_urgent:
+            self._urgent.append(packed)
+        else:
+            # Only these are counted: urgent ones overtake, so they say nothing about the others.
+            self._frames.append(packed)
+            self._put_count += 1
+
+    def _waiting(self) -> int:
+        return len(self._urgent) + len(self._frames)
 
     def _fits(self, item: InboundFrame) -> bool:
-        has_room = self._held_bytes + item.size_bytes <= self._most_bytes or not self._frames
-        return len(self._frames) < self._most_frames and has_room
+        waiting = self._waiting()
+        has_room = self._held_bytes + item.size_bytes <= self._most_bytes or not waiting
+        return waiting < self._most_frames and has_room
 
     def _is_half_empty(self) -> bool:
-        return 2 * len(self._frames) <= self._most_frames and (
+        return 2 * self._waiting() <= self._most_frames and (
             2 * self._held_bytes <= self._most_bytes
         )
+
+
+def _take(waiting: deque[_Packed], most: int) -> list[_Packed]:
+    return [waiting.popleft() for _ in range(min(most, len(waiting)))]

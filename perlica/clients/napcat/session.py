@@ -14,7 +14,7 @@ from perlica.clients.napcat.readiness import Checker, Readiness
 from perlica.clients.napcat.settings import NapCatSettings
 from perlica.clients.napcat.sieve import Destination, DropCounts, Sieve
 from perlica.clients.napcat.wire import Wire, WireBroken
-from perlica.clients.onebot import Frame, NoticeKind, parse_notice
+from perlica.clients.onebot import Frame, NoticeKind, may_be_command, parse_notice
 
 _CATCH_UP_TRIES = 3
 _SETTLE_S = 5.0
@@ -101,7 +101,14 @@ class LinkSession:
         item = InboundFrame(frame=frame, size_bytes=size_bytes)
         patience_s = self._settings.queue_patience_s
         has_ended = self.connection.is_ending
-        if not self._queue.put(item, self._ring, within_s=patience_s, give_up=has_ended):
+        is_in_time = self._queue.put(
+            item,
+            self._ring,
+            is_urgent=may_be_command(frame),
+            within_s=patience_s,
+            give_up=has_ended,
+        )
+        if not is_in_time:
             raise WireBroken("overflow", "intake cannot keep up: reconnecting to catch up")
 
     def _hear_heartbeat(self, frame: Frame) -> None:

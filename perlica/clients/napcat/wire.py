@@ -14,6 +14,8 @@ from perlica.domain.errors import PerlicaError
 
 _log = logging.getLogger(__name__)
 _MOST_FRAGMENTS: Final = 1_024
+_READ_BYTES: Final = 64 * 1024
+"""Read at once: in a flood each call of `recv` costs a turn of the interpreter's lock."""
 
 Role = Literal["client", "server"]
 
@@ -66,6 +68,7 @@ class Wire(websocket.WebSocket):
         """Prepare; `connect(url, socket=…)` or `adopt(socket)` makes it a connection."""
         super().__init__(enable_multithread=True, skip_utf8_validation=True)
         self._role = role
+        self._ahead = memoryview(b"")
         self.frame_buffer = _BoundedFrames(self._recv, skip_utf8_validation=True)
         self.frame_buffer.limit_bytes = frame_limit_bytes
         self.cont_frame = _BoundedFragments(fire_cont_frame=False, skip_utf8_validation=True)
@@ -111,6 +114,13 @@ class Wire(websocket.WebSocket):
         Raises: WriteFailed as `write` does.
         """
         self._write_frame(websocket.ABNF.create_frame(b"", websocket.ABNF.OPCODE_PING))
+
+    def _recv(self, bufsize: int) -> bytes:
+        """What the library reads with, from what was read ahead while there is any."""
+        if not self._ahead:
+            self._ahead = memoryview(super()._recv(_READ_BYTES))  # type: ignore[no-untyped-call]
+        piece, self._ahead = self._ahead[:bufsize], self._ahead[bufsize:]
+        return bytes(piece)
 
     def send_frame(self, frame: websocket.ABNF) -> int:
         """The library's own sends (pong, close) come through here; only the dialling side masks."""

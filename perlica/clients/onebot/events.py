@@ -3,6 +3,7 @@
 The connection compares `group_of` first; only frames of our group reach the parsers, in intake.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -24,6 +25,7 @@ from perlica.domain.message import IncomingGroupMessage, Segment, SegmentKind
 
 _LONGEST_NAME = 256
 _MESSAGE_TYPES = ("message", "message_sent")
+_COMMAND_START = re.compile(r"\s{0,99}(?:\[CQ:at,[^\]]{1,99}\]\s{0,99}){0,3}[.．。]")
 
 
 class NoticeKind(StrEnum):
@@ -72,6 +74,17 @@ def is_group_event(frame: Frame) -> bool:
     if post_type in _MESSAGE_TYPES:
         return frame.get("message_type") == "group"
     return post_type == "notice"
+
+
+def may_be_command(frame: Frame) -> bool:
+    """A quick look whether a member's message may begin with a dot command; never raises.
+
+    Wrong guesses cost nothing but the order in which messages are taken in.
+    """
+    raw = frame.get("raw_message")
+    if not isinstance(raw, str) or frame.get("post_type") != "message":
+        return False
+    return _COMMAND_START.match(raw) is not None
 
 
 def parse_message(

@@ -17,7 +17,7 @@ from perlica.protection.wording import class_count
 
 KINDS: Final = frozenset({"password", "secret", "one_time_code", "seed"})
 
-_PASSWORDS: Final = "密码|密碼|口令|暗号|提取码|授权码|解压码|密匙|账密|访问码|开锁码|PIN码|pin码|通行码|登陆码"
+_PASSWORDS: Final = "密码|密碼|口令|暗号|提取码|授权码|解压码|密匙|访问码|开锁码|PIN码|pin码|通行码|登陆码"
 _SECRETS: Final = "密钥|秘钥|私钥|金鑰|密鑰|令牌|凭据|凭证|权杖|签名串|助记码"
 _CJK: Final = r"(?:[\xe3-\xef][\x80-\xbf][\x80-\xbf]|[, \n])"
 _NOTE: Final = r"(?:（[^\n(]{0,60}?）|\([^)\n]{0,40}\))?"
@@ -70,21 +70,21 @@ _SECRET_NAME: Final = KeyName(Announces.SECRET, "secret", is_loud=False, is_bare
 def detect(sheet: Sheet) -> None:
     """Find passwords behind Chinese labels and connectors."""
     data = sheet.data
-    for match in _KNOWN_USER.finditer(data):
+    for match in sheet.matches(_KNOWN_USER):
         _add_if_strong(sheet, Value(*match.span(1), quoted=False), classes=3)
     if data.isascii():
         return
-    for match in _LABELLED.finditer(data):
+    for match in sheet.matches(_LABELLED):
         name = _name_of(match)
         if name.announces is not Announces.NOTHING:
             _look_behind(sheet, match, name)
-    for match in _PAIR.finditer(data):
+    for match in sheet.matches(_PAIR):
         _add_if_strong(sheet, read_value(data, match.end()))
-    for match in _USER_BY_SPACE.finditer(data):
+    for match in sheet.matches(_USER_BY_SPACE):
         _add_if_strong(sheet, Value(*match.span(1), quoted=False), classes=3)
-    for match in _CODE.finditer(data):
+    for match in sheet.matches(_CODE):
         sheet.add(*match.span(1), kind="one_time_code", rule="chinese.code", rank=24)
-    for match in _BEFORE.finditer(data):
+    for match in sheet.matches(_BEFORE):
         _add_if_strong(sheet, Value(*match.span(1), quoted=False))
 
 

@@ -39,7 +39,7 @@ _COMMANDS: Final = (
     _command("sshpass", rf"\bsshpass\s+(?:-v\s+)?-p\s*{_V}"),
     _command("sudo", rf"\becho\s+(?:-n\s+|-e\s+)?{_V}\s*\|\s*(?:\w+=\S+\s+)?sudo\s+(?:-\w+\s+)*-\w*S"),
     _command("password-stdin with-token --stdin passwd login cryptsetup kinit gpg openssl base64",
-             rf"\b(?:echo|printf|print)\s+(?:-n\s+|-e\s+|-ne\s+|[\"']%s(?:\\n)?[\"']\s+)*{_V}\s*\|\s*[^\n]*?(?:--password-stdin|--with-token|--stdin|passwd\b|cryptsetup|kinit|--passphrase-fd|pass:stdin|-pass stdin|login\b)"),
+             rf"\b(?:echo|printf|print)\s+(?:-n\s+|-e\s+|-ne\s+|[\"']%s(?:\\n)?[\"']\s+)*{_V}\s*\|\s*[^\n]*?(?:--password-stdin|--with-token|--stdin|\bpasswd\b|cryptsetup|kinit|--passphrase-fd|pass:stdin|-pass stdin|login\b)"),
     _command("<<<", rf"(?:passwd|cryptsetup|kinit|login|--password-stdin|--with-token|sudo -S|su |psql|htpasswd|vault|bw unlock)[^\n]*<<<\s*{_V}"),
     _command("redis-cli keydb-cli valkey-cli", rf"\b(?:redis|keydb|valkey)-(?:cli|benchmark)\b{_REST}\s(?:-a|--pass)[ =]?\s*{_V}"),
     _command("auth ", rf"(?:^|>|\n)\s*AUTH\s+(?:[A-Za-z]\w{{0,30}}\s+)?([^\s\"'`]{{6,200}})\s*$"),
@@ -116,7 +116,7 @@ def detect(sheet: Sheet) -> None:
 
 
 def _find(sheet: Sheet, command: Command) -> None:
-    for match in command.pattern.finditer(sheet.data):
+    for match in sheet.matches(command.pattern):
         for group in range(1, command.pattern.groups + 1):
             start, end = match.span(group)
             if start >= 0:

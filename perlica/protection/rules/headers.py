@@ -52,26 +52,26 @@ def detect(sheet: Sheet) -> None:
     if b"auth" in lowered or b"credential" in lowered:
         _find_authorization(sheet)
     if b"basic" in lowered:
-        for match in _BASIC.finditer(sheet.data):
+        for match in sheet.matches(_BASIC):
             if decodes_to_pair(match.group(1)):
                 sheet.add(*match.span(1), kind="basic_auth", rule="header.basic", rank=55)
     if b"bearer" in lowered:
-        for match in _BEARER.finditer(sheet.data):
+        for match in sheet.matches(_BEARER):
             _add_opaque(sheet, *match.span(1), kind="bearer_token", rule="header.bearer")
     if b"cookie" in lowered or b"curl" in lowered:
         _find_cookies(sheet)
 
 
 def _find_authorization(sheet: Sheet) -> None:
-    for match in _SCHEMED.finditer(sheet.data):
+    for match in sheet.matches(_SCHEMED):
         scheme = match.group(2).decode("latin-1").lower()
         if scheme not in _WORD_SCHEMES:
             _add_opaque(sheet, *match.span(3), kind="auth_header", rule="header.authorization")
-    for match in _BARE.finditer(sheet.data):
+    for match in sheet.matches(_BARE):
         if is_dice(match.group(1).decode("latin-1")):
             _add_opaque(sheet, *match.span(1), kind="auth_header", rule="header.authorization")
     for pattern in (_SIGV4, _SIGNATURE_V2, _DIGEST):
-        for match in pattern.finditer(sheet.data):
+        for match in sheet.matches(pattern):
             sheet.add(*match.span(1), kind="auth_header", rule="header.signature", rank=42)
 
 
@@ -95,10 +95,10 @@ def decodes_to_pair(encoded: bytes) -> bool:
 
 
 def _find_cookies(sheet: Sheet) -> None:
-    for match in _COOKIE.finditer(sheet.data):
+    for match in sheet.matches(_COOKIE):
         sets = match.group(1).lower().startswith(b"set")
         _read_crumbs(sheet, *match.span(2), only_first=sets)
-    for match in _COOKIE_FLAG.finditer(sheet.data):
+    for match in sheet.matches(_COOKIE_FLAG):
         _read_crumbs(sheet, *match.span(1), only_first=False)
 
 

@@ -58,6 +58,7 @@ _BARE: Final = linear(r"[^\s\"'`\x80-\xff]+")
 _END_OF_BARE: Final = re.compile(
     r"""</|<br|\\[nrtu"'\\]|\[CQ:|&amp;|[,;](?=$|["']|[\w.\- ]{1,40}[=:])|\}\}?,|//$|%20|%0[aAdD]|%22|%[eE][2-9]%""",
 )
+_LONG_VALUE: Final = 256
 _LONGEST_TAG: Final = 16
 _LONGEST_BARE: Final = 1000
 _LONGEST_QUOTED: Final = 4096
@@ -66,7 +67,7 @@ _SYMBOLS: Final = re.compile(rb"[!@#$%^&*].*\d|\d.*[!@#$%^&*]")
 _NEXT_PAIR: Final = re.compile(rb"[A-Za-z_][\w.\-]*[:=](?![=:]|$)")
 _FORM: Final = re.compile(r"[\w.%\-~+/=]*(?=&[\w.\-\[\]]{1,40}=)")
 _TRAILING: Final = ",;:."
-_NO_START: Final = frozenset(b")}]|&=,;")
+_NO_START: Final = frozenset(b")}]|&=,;[{")
 _PAIRS: Final = {")": "(", "]": "[", "}": "{", ">": "<"}
 
 
@@ -81,13 +82,16 @@ class Value:
 
 def detect(sheet: Sheet) -> None:
     """Find values behind names."""
-    for match in _KEYED.finditer(sheet.data):
+    behind = 0
+    for match in sheet.matches(_KEYED):
+        if match.end() < behind:
+            continue
         whole = match.group()
         part = _NAME_PART.match(whole)
         text = part.group() if part else whole
         name = understand(text[-_LONGEST_NAME:].decode("latin-1"))
         if name.announces is not Announces.NOTHING:
-            _look_behind(sheet, match, name, _separator(whole[len(text.rstrip(b"-")) :]))
+            behind = _look_behind(sheet, match, name, _separator(whole[len(text.rstrip(b"-")) :]))
 
 
 def _separator(between: bytes) -> Separator:
@@ -104,25 +108,37 @@ def _separator(between: bytes) -> Separator:
 _SOLE: Final = {b"(": Separator.CALLED, b">": Separator.TAGGED, b"|": Separator.BARRED}
 
 
-def _look_behind(sheet: Sheet, match: Match, name: KeyName, separator: Separator) -> None:
+def _look_behind(sheet: Sheet, match: Match, name: KeyName, separator: Separator) -> int:
+    """Judge the value behind a name; return up to where no other name need be looked at."""
     data = sheet.data
-    value = read_value(data, match.end())
+    in_query = match.start() > 0 and data[match.start() - 1] in b"?&"
+    value = read_value(data, match.end(), in_query=in_query)
     if value is None:
-        return
-    if separator in {Separator.LISTED, Separator.CALLED} and not value.quoted:
-        return
-    if separator is Separator.SPACED and not _binds_by_space(data, match, name, value):
-        return
-    if separator is Separator.TAGGED and not _is_element(data, match, value):
-        return
-    is_flag = data[match.start()] == _DASH
-    setting = Setting(
-        quoted=value.quoted,
-        alone=_is_alone(data, value.end) or _is_assigned(data, match),
-        firm=separator in _FIRM or is_flag,
-    )
-    if is_secret(name, data[value.start : value.end].decode("latin-1"), setting):
-        sheet.add(value.start, value.end, kind=name.kind, rule="keyed", rank=20)
+        return 0
+    if _is_bound(data, match, name, value, separator):
+        setting = Setting(
+            quoted=value.quoted,
+            alone=_is_alone(data, value.end) or _is_assigned(data, match),
+            firm=separator in _FIRM or data[match.start()] == _DASH,
+        )
+        if is_secret(name, data[value.start : value.end].decode("latin-1"), setting):
+            sheet.add(value.start, value.end, kind=name.kind, rule="keyed", rank=20)
+    return value.end if value.end - value.start > _LONG_VALUE else 0
+
+
+def _is_bound(
+    data: bytes, found: Match, name: KeyName, value: Value, separator: Separator
+) -> bool:
+    """Return whether the separator makes this the value of that name."""
+    match separator:
+        case Separator.LISTED | Separator.CALLED:
+            return value.quoted
+        case Separator.SPACED:
+            return _binds_by_space(data, found, name, value)
+        case Separator.TAGGED:
+            return _is_element(data, found, value)
+        case _:
+            return True
 
 
 _FIRM: Final = {Separator.FIRM, Separator.TAGGED, Separator.BARRED}
@@ -162,7 +178,7 @@ def _is_alone(data: bytes, end: int) -> bool:
     return not rest or rest.startswith(b"#")
 
 
-def read_value(data: bytes, at: int) -> Value | None:
+def read_value(data: bytes, at: int, *, in_query: bool = False) -> Value | None:
     """Return the value that begins at `at`: quoted, or bare up to where it must end."""
     if data.startswith(b"!!", at):
         at = data.find(b" ", at, at + _LONGEST_TAG) + 1 or at
@@ -178,6 +194,8 @@ def read_value(data: bytes, at: int) -> Value | None:
     if bare is None or data[at] in _NO_START:
         return None
     text = data[at : bare.end()].decode("latin-1")
+    if in_query:
+        text = text.split("&", 1)[0]
     end = at + len(trimmed(text))
     return Value(at, end, quoted=False) if end > at else None
 

@@ -23,12 +23,12 @@ _LABEL: Final = linear(
 _WORD: Final = re.compile(rb"[a-z]{3,8}", re.IGNORECASE)
 _LABEL_REACH: Final = 48
 _LENGTHS: Final = (24, 21, 18, 15, 12)
-_KNOWN_SHARE: Final = 0.9
+_LONGEST_UNLABELLED: Final = 60
 
 
 def detect(sheet: Sheet) -> None:
     """Find recovery phrases."""
-    for match in _RUN.finditer(sheet.data):
+    for match in sheet.matches(_RUN):
         words = list(_WORD.finditer(sheet.data, *match.span()))
         known = [word.group().decode().lower() in _numbers() for word in words]
         start = next((i for i, is_known in enumerate(known) if is_known), len(known))
@@ -46,6 +46,8 @@ def _judge(sheet: Sheet, words: list[re.Match[bytes]]) -> None:
     if _LABEL.search(before):
         sheet.add(words[0].start(), words[-1].end(), kind="mnemonic", rule="mnemonic.label", rank=80)
         return
+    if len(words) > _LONGEST_UNLABELLED:
+        return  # a word list, not a phrase
     plain = [word.group().decode().lower() for word in words]
     for length in _LENGTHS:
         for first in range(len(plain) - length + 1):

@@ -45,24 +45,24 @@ def detect(sheet: Sheet) -> None:
     data = sheet.data
     if b"PRIVATE KEY" in data or b"OpenVPN" in data:
         _find_armoured(sheet)
-    for match in _DER_START.finditer(data):
+    for match in sheet.matches(_DER_START):
         if not _is_inside_certificate(data, match.start()):
             _add(sheet, match.start(), match.end(), "private_key.der")
     if b"Private-Lines:" in data:
-        for match in _PUTTY.finditer(data):
+        for match in sheet.matches(_PUTTY):
             _add(sheet, *match.span(1), "private_key.putty")
     if b"<InverseQ>" in data or b"<D>" in data:
-        for match in _XML_RSA.finditer(data):
+        for match in sheet.matches(_XML_RSA):
             _add(sheet, *match.span(1), "private_key.xml")
     if b'"kty"' in data:
-        for match in _JWK.finditer(data):
+        for match in sheet.matches(_JWK):
             _add(sheet, *match.span(1), "private_key.jwk")
 
 
 def _find_armoured(sheet: Sheet) -> None:
     data = sheet.data
-    begins = [match.span() for match in _BEGIN.finditer(data)]
-    ends = [match.span() for match in _END.finditer(data)]
+    begins = [match.span() for match in sheet.matches(_BEGIN)]
+    ends = [match.span() for match in sheet.matches(_END)]
     taken = -1
     for index, (start, head_end) in enumerate(begins):
         sheet.budget.check()

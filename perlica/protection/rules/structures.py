@@ -4,6 +4,7 @@ Names beside their values belong to `keyed`; here the name is in another attribu
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
 
@@ -53,15 +54,15 @@ _PAIR_SETTING: Final = Setting(quoted=True, alone=True, firm=True)
 def detect(sheet: Sheet) -> None:
     """Find values whose name stands elsewhere."""
     data = sheet.data
-    for match in _NAMED.finditer(data):
+    for match in sheet.matches(_NAMED):
         _add_named(sheet, match)
-    for match in _VALUED.finditer(data):
+    for match in sheet.matches(_VALUED):
         name = understand(match.group(2).decode("latin-1"))
         _judge(sheet, name, Value(*match.span(1), quoted=True))
     if b"Secret" in data:
         _find_manifests(sheet)
     if b":" in data:
-        for match in _PGPASS.finditer(data):
+        for match in sheet.matches(_PGPASS):
             if not is_stand_in(sheet.data[match.start(1) : match.end(1)].decode("latin-1")):
                 sheet.add(*match.span(1), kind="pgpass", rule="structure.pgpass", rank=36)
         _find_user_lines(sheet)
@@ -85,13 +86,17 @@ def _judge(sheet: Sheet, name: KeyName, value: Value) -> None:
 def _find_manifests(sheet: Sheet) -> None:
     """All values of a Kubernetes Secret, whatever their names."""
     data = sheet.data
+    borders = [0, *(border.start() for border in _SEPARATOR.finditer(data)), len(data)]
+    seen: set[tuple[int, int]] = set()
     for match in _MANIFEST.finditer(data):
-        borders = [border.start() for border in _SEPARATOR.finditer(data)]
-        first = max((at for at in borders if at < match.start()), default=0)
-        last = min((at for at in borders if at > match.start()), default=len(data))
-        _read_manifest(sheet, first, last, len(match.group(1)))
+        document, indent = bisect_right(borders, match.start()) - 1, len(match.group(1))
+        if (document, indent) not in seen:
+            seen.add((document, indent))
+            sheet.budget.check()
+            document = min(document, len(borders) - 2)
+            _read_manifest(sheet, borders[document], borders[document + 1], indent)
     if _JSON_KIND.search(data):
-        for found in _JSON_DATA.finditer(data):
+        for found in sheet.matches(_JSON_DATA):
             for entry in _JSON_ENTRY.finditer(data, *found.span(1)):
                 _add_data(sheet, entry.start(2), entry.end(2))
 
@@ -126,7 +131,7 @@ def _add_data(sheet: Sheet, start: int, end: int) -> None:
 
 def _find_user_lines(sheet: Sheet) -> None:
     """Lines `user:password` when several stand together (credential lists)."""
-    matches = [match for match in _USER_LINE.finditer(sheet.data) if _is_login(match)]
+    matches = [match for match in sheet.matches(_USER_LINE) if _is_login(match)]
     if len(matches) >= 2:  # noqa: PLR2004 - one line alone says nothing
         for match in matches:
             sheet.add(*match.span(2), kind="password", rule="structure.logins", rank=15)
@@ -141,7 +146,7 @@ def _is_login(match: Match) -> bool:
 def _find_tables(sheet: Sheet) -> None:
     """Rows below a header line that names a secret column."""
     data, behind = sheet.data, 0
-    for match in _HEADER.finditer(data):
+    for match in sheet.matches(_HEADER):
         start, end = match.span(1)
         if start < behind:
             continue

@@ -97,14 +97,14 @@ def detect(sheet: Sheet) -> None:
     """Find prefixed tokens and unmistakable shapes."""
     data = sheet.data
     behind = 0
-    for match in _PREFIXES.finditer(data):
+    for match in sheet.matches(_PREFIXES):
         start = match.start()
         if start >= behind and (start == 0 or data[start - 1] not in _WORD):
             behind = _read_token(sheet, start, match.group())
     present = _GATES.present(data)
     for kind, gate, pattern in _SHAPED:
         if gate in present:
-            for match in pattern.finditer(data):
+            for match in sheet.matches(pattern):
                 if match.start() == 0 or data[match.start() - 1] not in _WORD:
                     _read_shape(sheet, match, kind)
 
@@ -117,7 +117,7 @@ def _read_token(sheet: Sheet, start: int, prefix: bytes) -> int:
         if found is None:
             continue
         if _is_token(sheet.data, row, start, found.end()):
-            end = start + len(sheet.data[start : found.end()].rstrip(b".-/"))
+            end = start + len(sheet.data[start : found.end()].rstrip(b"."))
             sheet.add(start, end, kind=row.kind, rule=f"token.{row.kind}", rank=60)
             return end
         if found.end() - start > _LONGEST_JUDGED:
@@ -153,7 +153,7 @@ def _has_dice_part(body: str) -> bool:
 def _read_shape(sheet: Sheet, match: Match, kind: str) -> None:
     start, end = match.span()
     data = sheet.data
-    text = data[start:end].rstrip(b".-")
+    text = data[start:end].rstrip(b".")
     if _FILLER.search(text):
         return
     end = start + len(text)

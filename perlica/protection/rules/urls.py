@@ -17,7 +17,7 @@ KINDS: Final = frozenset({"url_password", "url_token", "webhook", "signed_url", 
 _USERINFO: Final = linear(r"://([^\s/@:?#\"'`<>]*):([^\s/\"'`<>]+)@[A-Za-z0-9\[_%$\{]")
 _USERINFO_SLASH: Final = linear(r"://([^\s/@:?#\"'`<>.]*):([^\s@\"'`<>]+)@[A-Za-z0-9.\-]+(?::\d+|/)")
 _LONE_USER: Final = linear(r"https?://([A-Za-z0-9_\-.~%]{16,})@[A-Za-z0-9]")
-_DRIVER: Final = linear(r"([A-Za-z0-9_.\-]+):([^\s/:@\"'`<>]+)@(?:tcp|tcp6|unix|udp)\(")
+_DRIVER: Final = linear(r"([A-Za-z0-9_.\-]+):([^\s/:\"'`<>]+)@(?:tcp|tcp6|unix|udp)\(")
 _THIN: Final = linear(r"(?:thin:|sqlplus(?:\s+-\w+)*\s+|imp(?:dp)?\s+|exp(?:dp)?\s+|sqlldr\s+)\"?([A-Za-z0-9_$#.\-]{1,40})/(\"[^\"\n]+\"|[^\s/\"']+)(?:@[A-Za-z0-9_.:/\-]*|\s|$)")
 _BARE_PAIR: Final = linear(
     r"(?:^|[\s=\"'`(])(?:[A-Za-z0-9_.\-]+[/\\])?([A-Za-z][A-Za-z0-9_.\-]*):([^\s:@/\"'`<>]{6,})@(?:(?:\d{1,3}\.){3}\d{1,3}|[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)+)"
@@ -93,21 +93,21 @@ def detect(sheet: Sheet) -> None:
         _find_share_links(sheet)
         _find_hooks(sheet)
     if b"=" in data:
-        for match in _SIGNED.finditer(data):
+        for match in sheet.matches(_SIGNED):
             _add_signed(sheet, *match.span(1))
 
 
 def _find_userinfo(sheet: Sheet) -> None:
     for pattern in (_USERINFO, _USERINFO_SLASH):
-        for match in pattern.finditer(sheet.data):
+        for match in sheet.matches(pattern):
             _add_password(sheet, *match.span(2))
     for pattern in (_DRIVER, _THIN):
-        for match in pattern.finditer(sheet.data):
+        for match in sheet.matches(pattern):
             _add_password(sheet, *match.span(2))
-    for match in _BARE_PAIR.finditer(sheet.data):
+    for match in sheet.matches(_BARE_PAIR):
         if is_strong(_text(sheet, *match.span(2))):
             _add_password(sheet, *match.span(2))
-    for match in _LONE_USER.finditer(sheet.data):
+    for match in sheet.matches(_LONE_USER):
         if is_dice(_text(sheet, *match.span(1))):
             sheet.add(*match.span(1), kind="url_token", rule="url.user", rank=40)
 
@@ -131,14 +131,14 @@ def _add_signed(sheet: Sheet, start: int, end: int) -> None:
 
 
 def _find_share_links(sheet: Sheet) -> None:
-    for match in _SHARE.finditer(sheet.data):
+    for match in sheet.matches(_SHARE):
         start, end = match.span(1)
         before = match.start()
         if before and sheet.data[before - 1 : before].isalnum():
             continue
         at = sheet.data.find(b"@", start, end)
         _add_share(sheet, start, at if at >= 0 else end)
-    for match in _TROJAN.finditer(sheet.data):
+    for match in sheet.matches(_TROJAN):
         _add_share(sheet, *match.span(1))
 
 
@@ -155,7 +155,7 @@ def _find_hooks(sheet: Sheet) -> None:
 
 
 def _find_hook(sheet: Sheet, pattern: Pattern, *, loose: bool) -> None:
-    for match in pattern.finditer(sheet.data):
+    for match in sheet.matches(pattern):
         text = _text(sheet, *match.span(1))
         parts = re.split(r"[/@]", text)
         random = UUID.match(text) or any(is_dice(part) or UUID.match(part) for part in parts)

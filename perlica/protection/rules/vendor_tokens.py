@@ -43,11 +43,11 @@ _SHORTEST_UNTOLD: Final = 32
 
 def detect(sheet: Sheet) -> None:
     """Find tokens by a vendor's mark."""
-    for match in _MARKED.finditer(sheet.data):
+    for match in sheet.matches(_MARKED):
         if _is_token(sheet.data, match):
             sheet.add(*match.span(), kind="vendor_token", rule="vendor.mark", rank=18)
     if b"_secret_" in sheet.data:
-        for match in _CLIENT_SECRET.finditer(sheet.data):
+        for match in sheet.matches(_CLIENT_SECRET):
             sheet.add(*match.span(), kind="client_secret", rule="vendor.client", rank=55)
 
 

@@ -78,6 +78,7 @@ _COLUMNS: Final = f"""
 """
 _FIND: Final = f"SELECT {_COLUMNS} FROM operations WHERE id = :id"  # noqa: S608
 _FOR_TICKET: Final = f"SELECT {_COLUMNS} FROM operations WHERE ticket_id = :id"  # noqa: S608
+_FOR_CALL: Final = f"SELECT {_COLUMNS} FROM operations WHERE call_id = :id"  # noqa: S608
 _FOR_TASK: Final = f"""
 SELECT {_COLUMNS} FROM operations WHERE task_id = :id ORDER BY rowid LIMIT :limit
 """  # noqa: S608
@@ -103,6 +104,12 @@ def find_operation(db: Database, operation: str) -> OperationView | None:
 def find_for_ticket(db: Database, ticket: str) -> OperationView | None:
     """The operation that a ticket paid for."""
     row = read_one(db, _FOR_TICKET, {"id": ticket})
+    return None if row is None else _operation(row)
+
+
+def find_for_call(db: Database, call: str) -> OperationView | None:
+    """The operation that executes a call."""
+    row = read_one(db, _FOR_CALL, {"id": call})
     return None if row is None else _operation(row)
 
 

@@ -7,6 +7,7 @@ default is a core value, or a value whose absence turns one capability off.
 from perlica.app.config.sections.base import Section
 from perlica.app.config.sections.console import ConsoleSection
 from perlica.app.config.sections.core import MembersSection, ModelSection, ServiceSection
+from perlica.app.config.sections.health import HealthSection
 from perlica.app.config.sections.limits import ApprovalSection, RetentionSection, TaskSection
 from perlica.app.config.sections.napcat import NapcatSection, OutboxSection
 from perlica.app.config.sections.rest import ContextSection, LogSection, PolicySection
@@ -20,6 +21,7 @@ __all__ = [
     "ApprovalSection",
     "ConsoleSection",
     "ContextSection",
+    "HealthSection",
     "LogSection",
     "MembersSection",
     "ModelSection",

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, Strict
 
 from perlica.app.config.meaning import Meaning
 from perlica.app.config.sections.base import MIB, Section
@@ -87,6 +87,15 @@ class TaskSection(Section):
             example="5",
         ),
     ] = 5
+    show_usage: Annotated[
+        bool,
+        Strict(),
+        Meaning(
+            zh="任务的最后一条消息是否写明用量",
+            en="whether the last message of a task says what it used",
+            example="false",
+        ),
+    ] = False
 
 
 class ApprovalSection(Section):

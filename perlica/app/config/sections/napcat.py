@@ -96,8 +96,8 @@ class NapcatSection(Section):
     inbound_frames: Annotated[
         Whole,
         Field(ge=64, le=100_000),
-        Meaning(zh="待处理帧的队列长度", en="frames that may wait for intake", example="4096"),
-    ] = 4096
+        Meaning(zh="待处理帧的队列长度", en="frames that may wait for intake", example="32768"),
+    ] = 32_768
     catch_up_messages: Annotated[
         Whole,
         Field(ge=1, le=200),

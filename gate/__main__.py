@@ -1,0 +1,5 @@
+"""`python -m gate`."""
+
+from gate.cli import main
+
+main()

@@ -1,0 +1,49 @@
+"""From an id that somebody has at hand to the page of what it names."""
+
+from perlica.console.pages.scene import Scene, Sheet
+from perlica.stores.views.operations import find_operation
+from perlica.stores.views.sandboxes import list_ended, list_living
+from perlica.stores.views.tasks import find_task
+from perlica.stores.views.tickets import find_ticket
+from perlica.stores.views.transcript import find_call
+
+_ENDED_LOOKED_AT = 200
+
+
+class Found(Exception):
+    """It has a page: go there."""
+
+    def __init__(self, path: str) -> None:
+        """Keep the path."""
+        super().__init__(path)
+        self.path = path
+
+
+def show_found(scene: Scene) -> Sheet:
+    """/find?id=…: leads on to the page, or says that there is none. Raises: Found."""
+    wanted = scene.asked.get("id")
+    path = _path_of(scene, wanted) if wanted else None
+    if path is not None:
+        raise Found(path)
+    wording = scene.wording
+    nothing = wording.say("find.nothing", id=wording.name(wanted))
+    return Sheet(
+        title=wording.say("find"), template="error", fields={"text": nothing, "hint": ""}
+    )
+
+
+def _path_of(scene: Scene, wanted: str) -> str | None:
+    database, upper = scene.database, wanted.upper()
+    for task in (upper, f"T-{upper}"):
+        if find_task(database, task):
+            return f"/tasks/{task}"
+    if find_ticket(database, upper):
+        return f"/tickets/{upper}"
+    if find_operation(database, wanted.lower()):
+        return f"/operations/{wanted.lower()}"
+    if find_call(database, wanted.lower()):
+        return f"/calls/{wanted.lower()}"
+    for sandbox in (*list_living(database), *list_ended(database, _ENDED_LOOKED_AT)):
+        if sandbox.name == wanted.lower():
+            return f"/sandboxes/{sandbox.id}"
+    return None

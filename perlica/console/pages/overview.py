@@ -1,0 +1,170 @@
+"""The first page: how the service is, what goes on, what waits."""
+
+from dataclasses import dataclass
+
+from perlica.console.pages.scene import Scene, Sheet
+from perlica.console.pages.tasks import task_head, task_lines
+from perlica.console.parts import Health
+from perlica.console.wording import Badge, Wording
+from perlica.domain.sandbox import MAX_SANDBOXES
+from perlica.stores.health import MIN_FREE_BYTES
+from perlica.stores.views.overview import (
+    DatabaseFacts,
+    Waiting,
+    count_waiting,
+    last_heard_at_ms,
+    read_database_facts,
+)
+from perlica.stores.views.tasks import TaskFilter, find_active_task, list_tasks
+from perlica.stores.views.transcript import last_answer_at_ms
+
+_RECENT = 6
+_BACKUP_WITHIN_MS = 7 * 86_400_000
+_TONES = {
+    Health.ok: "good",
+    Health.warning: "wait",
+    Health.fault: "bad",
+    Health.off: "quiet",
+    Health.unknown: "quiet",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartLine:
+    """One part of the service."""
+
+    name: str
+    badge: Badge
+    text: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountTile:
+    """How many of something wait, and where they are listed."""
+
+    href: str
+    label: str
+    count: str
+    tone: str
+
+
+def show_overview(scene: Scene) -> Sheet:
+    """/: parts, the active task, counts, recent tasks."""
+    wording, database = scene.wording, scene.database
+    active = find_active_task(database)
+    head = task_head(scene, active) if active else None
+    recent = list_tasks(database, TaskFilter.everything, limit=_RECENT)
+    idle = wording.say("overview.idle")
+    return Sheet(
+        title=wording.say("nav.overview"),
+        template="overview",
+        fields={
+            "task": head,
+            "parts": (*_given_parts(scene), *_known_parts(scene)),
+            "tiles": _tiles(count_waiting(database, wording.now_ms), wording),
+            "tasks": task_lines(recent, wording),
+        },
+        news=f"{head.id} {head.state.text} {head.waits_for}".strip() if head else idle,
+    )
+
+
+def _given_parts(scene: Scene) -> tuple[PartLine, ...]:
+    language = scene.wording.language
+    return tuple(
+        PartLine(
+            name=part.name.say(language),
+            badge=_health(part.health, scene.wording),
+            text=part.text.say(language),
+            remedy=part.remedy.say(language) if part.remedy else "",
+        )
+        for part in scene.settings.parts()
+    )
+
+
+def _known_parts(scene: Scene) -> tuple[PartLine, ...]:
+    """What the database itself tells."""
+    wording, database = scene.wording, scene.database
+    facts = read_database_facts(database)
+    return (
+        _seen("group", last_heard_at_ms(database), wording),
+        _seen("answers", last_answer_at_ms(database), wording),
+        _database(facts, wording),
+        _backup(facts, wording),
+    )
+
+
+def _seen(name: str, at_ms: int | None, wording: Wording) -> PartLine:
+    if at_ms is None:
+        text = wording.say(f"part.{name}.never")
+    else:
+        text = wording.say(f"part.{name}.at", ago=wording.ago(at_ms))
+    health = Health.unknown if at_ms is None else Health.ok
+    return PartLine(
+        name=wording.say(f"part.{name}"), badge=_health(health, wording), text=text
+    )
+
+
+def _database(facts: DatabaseFacts, wording: Wording) -> PartLine:
+    is_low = facts.size.free_bytes < MIN_FREE_BYTES
+    text = wording.say(
+        "part.database.text",
+        schema=facts.schema,
+        size=wording.size(facts.size.database_bytes),
+        wal=wording.size(facts.size.wal_bytes),
+        free=wording.size(facts.size.free_bytes),
+    )
+    if facts.restored_from:
+        origin = wording.name(facts.restored_from)
+        text = f"{text} · {wording.say('part.restored', origin=origin)}"
+    return PartLine(
+        name=wording.say("part.database"),
+        badge=_health(Health.warning if is_low else Health.ok, wording),
+        text=text,
+        remedy=wording.say("part.database.low") if is_low else "",
+    )
+
+
+def _backup(facts: DatabaseFacts, wording: Wording) -> PartLine:
+    at_ms = facts.last_backup_at_ms
+    is_fresh = at_ms is not None and wording.now_ms - at_ms <= _BACKUP_WITHIN_MS
+    if at_ms is None:
+        text = wording.say("part.backup.never")
+    else:
+        text = wording.say("part.backup.at", ago=wording.ago(at_ms))
+    return PartLine(
+        name=wording.say("part.backup"),
+        badge=_health(Health.ok if is_fresh else Health.warning, wording),
+        text=text,
+        remedy="" if is_fresh else wording.say("part.backup.how"),
+    )
+
+
+def _health(health: Health, wording: Wording) -> Badge:
+    return Badge(text=wording.say(f"part.{health.value}"), tone=_TONES[health])
+
+
+def _tiles(waiting: Waiting, wording: Wording) -> tuple[CountTile, ...]:
+    entries = (
+        ("tickets", "/tickets?state=living", waiting.tickets, "wait"),
+        ("operations", "/recovery", waiting.operations, "bad"),
+        ("sends", "/outbox?state=unknown", waiting.sends, "bad"),
+        ("failed_sends", "/outbox?state=failed", waiting.failed_sends, "wait"),
+        ("queued_sends", "/outbox?state=waiting", waiting.queued_sends, "busy"),
+    )
+    tiles = [
+        CountTile(
+            href=href,
+            label=wording.say(f"overview.{name}"),
+            count=wording.number(count),
+            tone=tone if count else "quiet",
+        )
+        for name, href, count, tone in entries
+    ]
+    sandboxes = CountTile(
+        href="/sandboxes",
+        label=wording.say("overview.sandboxes"),
+        count=f"{waiting.sandboxes} / {MAX_SANDBOXES}",
+        tone="bad" if waiting.unconfirmed_sandboxes else "quiet",
+    )
+    return (*tiles, sandboxes)

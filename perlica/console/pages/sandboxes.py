@@ -1,0 +1,239 @@
+"""Sandboxes and the one image that all of them are made of."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from perlica.console.pages.pieces import Fact, Link, operation_link, read_map, task_link
+from perlica.console.pages.scene import PAGE_ROWS, NotFound, Scene, Sheet
+from perlica.console.wording import Badge, Moment, Wording
+from perlica.domain.sandbox import MAX_SANDBOXES
+from perlica.stores.views.operations import SandboxDeed, list_in_sandbox
+from perlica.stores.views.sandboxes import (
+    ImageView,
+    SandboxView,
+    find_image,
+    find_sandbox,
+    list_ended,
+    list_living,
+)
+
+_ENDED_SHOWN: Final = 20
+_SHORT_DIGEST: Final = 19
+_ENDS_BY_ITSELF: Final = frozenset({"ready", "stopped"})
+_SIZES: Final = frozenset({"memory_bytes", "disk_bytes"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxCard:
+    """A living sandbox; `left_share` is how much of its idle time is left, 0 to 100."""
+
+    link: Link
+    slot: int
+    state: Badge
+    purpose: str = field(repr=False)
+    facts: tuple[Fact, ...]
+    deletion: str
+    left_share: int | None
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedLine:
+    """A sandbox that is deleted or lost."""
+
+    link: Link
+    state: Badge
+    node: str
+    reason: str
+    created: Moment
+    ended: Moment | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeedLine:
+    """What was done in or to a sandbox."""
+
+    kind: str
+    state: Badge
+    level: Badge
+    operation: Link
+    task: Link | None
+    created: Moment
+    took: str
+    detail: str = field(repr=False)
+
+
+def show_sandboxes(scene: Scene) -> Sheet:
+    """/sandboxes: the three slots, and what has ended lately."""
+    wording, image = scene.wording, find_image(scene.database)
+    living = list_living(scene.database)
+    free = sorted(set(range(1, MAX_SANDBOXES + 1)) - {sandbox.slot for sandbox in living})
+    return Sheet(
+        title=wording.say("nav.sandboxes"),
+        template="sandboxes",
+        fields={
+            "cards": tuple(_card(sandbox, image, scene) for sandbox in living),
+            "free": free,
+            "ended": tuple(_ended(s, wording) for s in list_ended(scene.database, _ENDED_SHOWN)),
+        },
+    )
+
+
+def show_sandbox(scene: Scene, sandbox: str) -> Sheet:
+    """/sandboxes/<row>: one sandbox and what was done in it."""
+    found = find_sandbox(scene.database, int(sandbox))
+    if found is None:
+        raise NotFound
+    wording = scene.wording
+    before = scene.asked.get("before") or None
+    deeds = list_in_sandbox(scene.database, found.id, limit=PAGE_ROWS + 1, before=before)
+    shown, more = deeds[:PAGE_ROWS], len(deeds) > PAGE_ROWS
+    return Sheet(
+        title=wording.say("sandbox.title", name=wording.name(found.name)),
+        template="sandbox",
+        fields={
+            "card": _card(found, find_image(scene.database), scene),
+            "deeds": tuple(_deed(deed, wording) for deed in shown),
+            "older": scene.asked.link(before=shown[-1].operation.id) if more else "",
+            "newest": scene.asked.link(before="") if before else "",
+        },
+    )
+
+
+def show_image(scene: Scene) -> Sheet:
+    """/image: the global image, and whether every sandbox is made of it."""
+    wording, image = scene.wording, find_image(scene.database)
+    living = list_living(scene.database)
+    others = [s for s in living if image is None or s.image_digest != image.digest]
+    users = [s for s in living if s not in others]
+    steady = "image.mixed" if others else "image.steady"
+    return Sheet(
+        title=wording.say("nav.image"),
+        template="image",
+        fields={
+            "facts": _image_facts(image, wording) if image else (),
+            "switch": Badge(text=wording.say(steady), tone="bad" if others else "good"),
+            "users": tuple(_card(s, image, scene) for s in users),
+            "others": tuple(_card(s, image, scene) for s in others),
+        },
+    )
+
+
+def _image_facts(image: ImageView, wording: Wording) -> tuple[Fact, ...]:
+    say = wording.say
+    return (
+        Fact(label=say("image.reference"), text=wording.id(image.reference), is_code=True),
+        Fact(label=say("image.digest"), text=wording.id(image.digest), is_code=True),
+        Fact(label=say("image.introduction"), text=image.introduction),
+        Fact(label=say("image.revision"), text=wording.number(image.revision)),
+        Fact(label=say("image.updated"), moment=wording.moment(image.updated_at_ms)),
+    )
+
+
+def _card(sandbox: SandboxView, image: ImageView | None, scene: Scene) -> SandboxCard:
+    wording = scene.wording
+    deletion, left_share = _deletion(sandbox, scene)
+    return SandboxCard(
+        link=Link(href=f"/sandboxes/{sandbox.id}", text=wording.name(sandbox.name)),
+        slot=sandbox.slot or 0,
+        state=wording.badge("state.sandbox", sandbox.state),
+        purpose=sandbox.purpose.text,
+        facts=_facts(sandbox, wording),
+        deletion=deletion,
+        left_share=left_share,
+        warnings=_warnings(sandbox, image, wording),
+    )
+
+
+def _deletion(sandbox: SandboxView, scene: Scene) -> tuple[str, int | None]:
+    """The countdown to the automatic deletion, as text and as a share of the idle time."""
+    idle_ms = scene.settings.sandbox_idle_ms
+    if idle_ms is None or sandbox.state not in _ENDS_BY_ITSELF:
+        return "", None
+    until_ms = sandbox.last_active_at_ms + idle_ms
+    left_ms = max(0, until_ms - scene.wording.now_ms)
+    return scene.wording.left(until_ms), min(100, 100 * left_ms // idle_ms)
+
+
+def _facts(sandbox: SandboxView, wording: Wording) -> tuple[Fact, ...]:
+    say = wording.say
+    digest = wording.id(sandbox.image_digest)
+    revision = say("sandbox.revision", revision=sandbox.image_revision)
+    facts = [
+        Fact(label=say("sandbox.node"), text=wording.name(sandbox.node)),
+        Fact(label=say("sandbox.touched"), moment=wording.moment(sandbox.last_active_at_ms)),
+        Fact(label=say("sandbox.created"), moment=wording.moment(sandbox.created_at_ms)),
+        Fact(
+            label=say("sandbox.image"),
+            text=f"{digest[:_SHORT_DIGEST]}… {revision}",
+            is_code=True,
+        ),
+        Fact(label=say("sandbox.limits"), text=_limits(sandbox.limits, wording)),
+        Fact(label=say("sandbox.network"), text=wording.name(sandbox.network)),
+    ]
+    if sandbox.instance:
+        instance = wording.name(sandbox.instance)
+        facts.append(Fact(label=say("sandbox.instance"), text=instance, is_code=True))
+    if sandbox.state_reason:
+        facts.append(Fact(label=say("sandbox.reason"), text=wording.name(sandbox.state_reason)))
+    return tuple(facts)
+
+
+def _limits(text: str, wording: Wording) -> str:
+    """Limits on one line, bytes as sizes."""
+    said = [
+        f"{name.removesuffix('_bytes')} {wording.size(value) if name in _SIZES else value}"
+        for name, value in read_map(text).items()
+        if isinstance(value, int)
+    ]
+    return " · ".join(said) or "—"
+
+
+def _warnings(
+    sandbox: SandboxView, image: ImageView | None, wording: Wording
+) -> tuple[str, ...]:
+    is_other = image is not None and sandbox.slot and sandbox.image_digest != image.digest
+    told = {
+        "sandbox.orphan": sandbox.state == "unconfirmed",
+        "sandbox.blocked": sandbox.has_unknown,
+        "sandbox.other_image": bool(is_other),
+    }
+    return tuple(wording.say(word) for word, holds in told.items() if holds)
+
+
+def _ended(sandbox: SandboxView, wording: Wording) -> EndedLine:
+    ended_at_ms = sandbox.ended_at_ms
+    return EndedLine(
+        link=Link(href=f"/sandboxes/{sandbox.id}", text=wording.name(sandbox.name)),
+        state=wording.badge("state.sandbox", sandbox.state),
+        node=wording.name(sandbox.node),
+        reason=wording.name(sandbox.state_reason),
+        created=wording.moment(sandbox.created_at_ms),
+        ended=None if ended_at_ms is None else wording.moment(ended_at_ms),
+    )
+
+
+def _deed(deed: SandboxDeed, wording: Wording) -> DeedLine:
+    operation = deed.operation
+    took_ms = operation.took_ms
+    return DeedLine(
+        kind=wording.known(f"deed.{deed.kind}", deed.kind),
+        state=wording.badge("state.operation", operation.state),
+        level=wording.badge("level", operation.level),
+        operation=operation_link(operation.id),
+        task=task_link(operation.task_id) if operation.task_id else None,
+        created=wording.moment(operation.created_at_ms),
+        took="" if took_ms is None else wording.duration(took_ms),
+        detail=_effect(operation.plan.text, wording),
+    )
+
+
+def _effect(plan: str, wording: Wording) -> str:
+    """What was run or touched, on one line."""
+    effect = read_map(plan).get("effect")
+    if not isinstance(effect, dict):
+        return ""
+    argv, path = effect.get("argv"), effect.get("path")
+    if isinstance(argv, list):
+        return wording.name(" ".join(str(word) for word in argv))
+    return wording.name(path) if isinstance(path, str) else ""

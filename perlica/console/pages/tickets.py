@@ -1,0 +1,57 @@
+"""The list of tickets."""
+
+from dataclasses import dataclass, field
+
+from perlica.console.pages.pieces import Link, choices, chosen_of, task_link, ticket_link
+from perlica.console.pages.scene import PAGE_ROWS, Scene, Sheet
+from perlica.console.pages.works import decision, expiry
+from perlica.console.wording import Badge, Moment, Wording
+from perlica.stores.views.tickets import TicketFilter, TicketView, list_tickets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TicketLine:
+    """A ticket in a list."""
+
+    link: Link
+    state: Badge
+    action: str
+    target: str = field(repr=False)
+    task: Link | None
+    created: Moment
+    expires: str
+    decided: str
+
+
+def show_tickets(scene: Scene) -> Sheet:
+    """/tickets: the newest first, by what became of them."""
+    which = chosen_of(TicketFilter, scene.asked.get("state"))
+    before = scene.asked.numbers("before")
+    tickets = list_tickets(scene.database, which, limit=PAGE_ROWS + 1, before=before)
+    shown, more = tickets[:PAGE_ROWS], len(tickets) > PAGE_ROWS
+    wording = scene.wording
+    words = {word.value: wording.say(f"filter.{word.value}") for word in TicketFilter}
+    older = f"{shown[-1].created_at_ms}.{shown[-1].place}" if more else ""
+    return Sheet(
+        title=wording.say("nav.tickets"),
+        template="tickets",
+        fields={
+            "tickets": tuple(_line(ticket, wording) for ticket in shown),
+            "choices": choices(scene.asked, "state", words, which.value),
+            "older": scene.asked.link(before=older) if older else "",
+            "newest": scene.asked.link(before="") if before else "",
+        },
+    )
+
+
+def _line(ticket: TicketView, wording: Wording) -> TicketLine:
+    return TicketLine(
+        link=ticket_link(ticket.id),
+        state=wording.badge("state.ticket", ticket.state),
+        action=wording.action(ticket.action),
+        target=wording.name(ticket.target_summary.text),
+        task=task_link(ticket.task_id) if ticket.task_id else None,
+        created=wording.moment(ticket.created_at_ms),
+        expires=expiry(ticket, wording),
+        decided=decision(ticket, wording),
+    )

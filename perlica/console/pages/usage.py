@@ -1,0 +1,116 @@
+"""Usage over the last days as bars: tasks, calls, tokens, and what protection replaced."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime, timedelta
+from typing import Final
+
+from perlica.console.charts import Chart, draw_chart
+from perlica.console.pages.pieces import Choice, choices
+from perlica.console.pages.scene import Scene, Sheet
+from perlica.console.wording import Wording
+from perlica.stores.views.usage import QUARTER_MS, Redaction, Used, count_used, list_redactions
+
+_SPANS: Final = (14, 7, 30)
+_DAY_MS: Final = 86_400_000
+_USAGE_AGE_S: Final = 30.0
+_MAX_KINDS: Final = 5
+
+Counts = Mapping[str, Counter[date]]
+"""For each series, how much on which day."""
+
+
+def show_usage(scene: Scene) -> Sheet:
+    """/usage: bars for each day in the service's zone."""
+    wording = scene.wording
+    asked = scene.asked.number("days")
+    span = asked if asked in _SPANS else _SPANS[0]
+    days = _days(wording, span)
+    since_ms = int(datetime.combine(days[0], datetime.min.time(), wording.zone).timestamp() * 1000)
+    used = count_used(scene.database, since_ms)
+    redactions = list_redactions(scene.database, since_ms)
+    words = {str(days): wording.say("usage.days", days=days) for days in _SPANS}
+    return Sheet(
+        title=wording.say("nav.usage"),
+        template="usage",
+        fields={
+            "charts": (
+                *_use_charts(used, days, wording),
+                _redaction_chart(redactions, days, wording),
+            ),
+            "choices": _choices(scene, words, span),
+        },
+        age_s=_USAGE_AGE_S,
+    )
+
+
+def _choices(scene: Scene, words: Mapping[str, str], span: int) -> tuple[Choice, ...]:
+    return choices(scene.asked, "days", words, str(span))
+
+
+def _days(wording: Wording, span: int) -> tuple[date, ...]:
+    today = _day_of(wording.now_ms, wording)
+    return tuple(today - timedelta(days=back) for back in range(span - 1, -1, -1))
+
+
+def _day_of(at_ms: int, wording: Wording) -> date:
+    return datetime.fromtimestamp(at_ms / 1000, wording.zone).date()
+
+
+def _use_charts(
+    used: Iterable[Used], days: tuple[date, ...], wording: Wording
+) -> tuple[Chart, ...]:
+    rows = [(_day_of(row.quarter * QUARTER_MS, wording), row) for row in used]
+
+    def counted(amount: Callable[[Used], int]) -> Counter[date]:
+        counts: Counter[date] = Counter()
+        for day, row in rows:
+            counts[day] += amount(row)
+        return counts
+
+    def tasks_in(*states: str) -> Counter[date]:
+        return counted(lambda row: row.tasks if row.state in states else 0)
+
+    ended = ("completed", "failed", "cancelled")
+    tasks = {wording.say(f"filter.{state}"): tasks_in(state) for state in ended}
+    tasks[wording.say("usage.open")] = counted(lambda r: r.tasks if r.state not in ended else 0)
+    calls = {
+        wording.say("usage.model_calls"): counted(lambda row: row.model_calls),
+        wording.say("usage.tool_calls"): counted(lambda row: row.tool_calls),
+    }
+    tokens = {
+        wording.say("usage.input_tokens"): counted(lambda row: row.input_tokens),
+        wording.say("usage.output_tokens"): counted(lambda row: row.output_tokens),
+    }
+    return (
+        _chart("usage.tasks", tasks, days, wording),
+        _chart("usage.calls", calls, days, wording),
+        _chart("usage.tokens", tokens, days, wording),
+    )
+
+
+def _redaction_chart(
+    redactions: tuple[Redaction, ...], days: tuple[date, ...], wording: Wording
+) -> Chart:
+    """One series for each of the commonest kinds, the rest together."""
+    common = [kind for kind, _ in Counter(r.kind for r in redactions).most_common(_MAX_KINDS)]
+    other = wording.say("usage.other")
+    counts: dict[str, Counter[date]] = {kind: Counter() for kind in common}
+    for redaction in redactions:
+        series = redaction.kind if redaction.kind in common else other
+        counts.setdefault(series, Counter())[_day_of(redaction.at_ms, wording)] += 1
+    about = wording.say("usage.redactions.about")
+    return _chart("usage.redactions", counts, days, wording, about=about)
+
+
+def _chart(
+    name: str, counts: Counts, days: tuple[date, ...], wording: Wording, *, about: str = ""
+) -> Chart:
+    return draw_chart(
+        key=name.rpartition(".")[2],
+        title=wording.say(name),
+        about=about,
+        days=tuple(f"{day:%m-%d}" for day in days),
+        series={series: tuple(counter[day] for day in days) for series, counter in counts.items()},
+        wording=wording,
+    )

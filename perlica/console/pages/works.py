@@ -1,0 +1,237 @@
+"""Single things with a page of their own: a turn, a call, an operation, a ticket."""
+
+from perlica.console.pages.audit import audit_lines
+from perlica.console.pages.pieces import (
+    Fact,
+    Link,
+    call_link,
+    operation_link,
+    pairs_of,
+    read_json,
+    read_map,
+    task_link,
+    ticket_link,
+)
+from perlica.console.pages.scene import PAGE_ROWS, NotFound, Scene, Sheet
+from perlica.console.pages.timeline import call_badge
+from perlica.console.wording import Wording
+from perlica.stores.views.audit import AuditFilter, search
+from perlica.stores.views.columns import SHEET_CODE_POINTS
+from perlica.stores.views.operations import (
+    OperationView,
+    find_for_call,
+    find_for_ticket,
+    find_operation,
+)
+from perlica.stores.views.tickets import TicketView, find_ticket
+from perlica.stores.views.transcript import find_call, find_turn, read_sheet
+
+_MAX_SHEET = 10_000
+
+
+def show_turn(scene: Scene, task: str, seq: str) -> Sheet:
+    """/tasks/<id>/turns/<seq>: a long turn of a transcript, page by page."""
+    turn = find_turn(scene.database, task, int(seq))
+    if turn is None:
+        raise NotFound
+    wording = scene.wording
+    body = {} if turn.body.is_cut else read_map(turn.body.text)
+    texts = [str(body.get(name) or "") for name in ("text", "reasoning")]
+    text = "\n\n".join(filter(None, texts)) or turn.body.text
+    return Sheet(
+        title=wording.known(f"turn.{turn.kind}", turn.kind),
+        template="text",
+        fields={
+            "facts": (
+                Fact(label=wording.say("call.of_task"), link=task_link(task)),
+                Fact(label=wording.say("column.created"), moment=wording.moment(turn.created_at_ms)),
+            ),
+            "heading": wording.say("column.text"),
+            **_sheet_of(scene, text, turn.body.size_bytes if turn.body.is_cut else 0),
+        },
+    )
+
+
+def _sheet_of(scene: Scene, text: str, cut_size_bytes: int) -> dict[str, object]:
+    """A text in hand as sheets; `cut_size_bytes` is above 0 when its end is not in hand."""
+    number = min(scene.asked.number("sheet") or 0, _MAX_SHEET)
+    start = number * SHEET_CODE_POINTS
+    wording = scene.wording
+    size = wording.size(cut_size_bytes)
+    return {
+        "text": text[start : start + SHEET_CODE_POINTS],
+        "note": wording.say("cut", size=size) if cut_size_bytes else "",
+        "number": number + 1,
+        "next": scene.asked.link(sheet=number + 1) if start + SHEET_CODE_POINTS < len(text) else "",
+        "previous": _previous(scene, number),
+    }
+
+
+def _previous(scene: Scene, number: int) -> str:
+    return scene.asked.link(sheet=number - 1 or "") if number else ""
+
+
+def show_call(scene: Scene, call: str) -> Sheet:
+    """/calls/<id>: what was asked of a tool and all that it gave, page by page."""
+    found = find_call(scene.database, call)
+    if found is None:
+        raise NotFound
+    wording = scene.wording
+    operation = find_for_call(scene.database, call)
+    number = min(scene.asked.number("sheet") or 0, _MAX_SHEET)
+    text = read_sheet(scene.database, call, number) if found.output else ""
+    facts = [
+        Fact(label=wording.say("column.state"), badge=call_badge(found, operation, wording)),
+        Fact(label=wording.say("call.tool"), text=wording.name(found.tool)),
+        Fact(label=wording.say("call.of_task"), link=task_link(found.task_id)),
+        Fact(label=wording.say("column.created"), moment=wording.moment(found.created_at_ms)),
+    ]
+    if operation is not None:
+        link = operation_link(operation.id)
+        facts.append(Fact(label=wording.say("column.operation"), link=link))
+    if found.source:
+        facts.append(Fact(label=wording.say("call.source"), text=wording.name(found.source)))
+    if found.finding_count:
+        redacted = wording.say("call.redacted", count=found.finding_count)
+        facts.append(Fact(label=wording.say("usage.redactions"), text=redacted))
+    more = len(text) >= SHEET_CODE_POINTS
+    return Sheet(
+        title=wording.say("call.title", id=wording.id(call)),
+        template="call",
+        fields={
+            "facts": facts,
+            "arguments": pairs_of(found.arguments, wording),
+            "has_result": found.output is not None,
+            "text": text,
+            "number": number + 1,
+            "next": scene.asked.link(sheet=number + 1) if more else "",
+            "previous": _previous(scene, number),
+        },
+    )
+
+
+def show_operation(scene: Scene, operation: str) -> Sheet:
+    """/operations/<id>: plan, identity and outcome of one executed action."""
+    found = find_operation(scene.database, operation)
+    if found is None:
+        raise NotFound
+    wording = scene.wording
+    events = search(scene.database, AuditFilter(operation=operation), limit=PAGE_ROWS)
+    return Sheet(
+        title=wording.say("operation.title", id=wording.id(found.id)),
+        template="operation",
+        fields={
+            "facts": operation_facts(found, wording),
+            "plan": pairs_of(found.plan, wording),
+            "outcome": pairs_of(found.outcome, wording),
+            "events": audit_lines(events.events, wording),
+        },
+    )
+
+
+def operation_facts(operation: OperationView, wording: Wording) -> tuple[Fact, ...]:
+    """What there is to say of an operation besides plan and outcome."""
+    say = wording.say
+    facts = [
+        Fact(label=say("column.state"), badge=wording.badge("state.operation", operation.state)),
+        Fact(label=say("column.level"), badge=wording.badge("level", operation.level)),
+        Fact(label=say("column.action"), text=wording.action(operation.action)),
+        Fact(label=say("operation.identity"), text=wording.name(operation.identity)),
+        Fact(label=say("operation.queued"), moment=wording.moment(operation.created_at_ms)),
+    ]
+    if operation.started_at_ms is not None:
+        moment = wording.moment(operation.started_at_ms)
+        facts.append(Fact(label=say("operation.started"), moment=moment))
+    if operation.ended_at_ms is not None:
+        moment = wording.moment(operation.ended_at_ms)
+        facts.append(Fact(label=say("operation.ended"), moment=moment))
+    if operation.took_ms is not None:
+        facts.append(Fact(label=say("operation.took"), text=wording.duration(operation.took_ms)))
+    facts += _origins(operation.task_id, operation.call_id, operation.ticket_id, wording=wording)
+    if operation.task_id is None:
+        origin = f"{operation.origin_kind} {operation.origin_id}"
+        facts.append(Fact(label=say("operation.origin"), text=wording.name(origin)))
+    hashed = wording.id(operation.plan_hash)
+    return (
+        *facts,
+        Fact(label=say("operation.hash"), text=hashed, is_code=True),
+        Fact(label=say("operation.policy"), text=wording.name(operation.policy_version)),
+    )
+
+
+def _origins(
+    task: str | None, call: str | None, ticket: str | None, *, wording: Wording
+) -> list[Fact]:
+    links: list[tuple[str, Link | None]] = [
+        ("column.task", task_link(task) if task else None),
+        ("operation.call", call_link(call) if call else None),
+        ("column.ticket", ticket_link(ticket) if ticket else None),
+    ]
+    return [Fact(label=wording.say(word), link=link) for word, link in links if link]
+
+
+def show_ticket(scene: Scene, ticket: str) -> Sheet:
+    """/tickets/<id>: what an Owner was asked, and what became of it."""
+    found = find_ticket(scene.database, ticket)
+    if found is None:
+        raise NotFound
+    wording = scene.wording
+    operation = find_for_ticket(scene.database, ticket)
+    events = search(scene.database, AuditFilter(ticket=ticket), limit=PAGE_ROWS)
+    return Sheet(
+        title=wording.say("ticket.title", id=wording.id(found.id)),
+        template="ticket",
+        fields={
+            "facts": _ticket_facts(found, operation, wording),
+            "target": found.target_summary.text,
+            "plan": pairs_of(found.plan, wording),
+            "events": audit_lines(events.events, wording),
+        },
+    )
+
+
+def _ticket_facts(
+    ticket: TicketView, operation: OperationView | None, wording: Wording
+) -> tuple[Fact, ...]:
+    say = wording.say
+    facts = [
+        Fact(label=say("column.state"), badge=wording.badge("state.ticket", ticket.state)),
+        Fact(label=say("column.action"), text=wording.action(ticket.action)),
+        Fact(label=say("column.created"), moment=wording.moment(ticket.created_at_ms)),
+        Fact(label=say("column.expires"), text=expiry(ticket, wording)),
+        Fact(label=say("ticket.owners"), text=_owners(ticket)),
+        Fact(label=say("column.decided"), text=decision(ticket, wording)),
+        Fact(label=say("ticket.attempts"), text=wording.number(ticket.attempts)),
+    ]
+    if ticket.consumed_at_ms is not None:
+        moment = wording.moment(ticket.consumed_at_ms)
+        facts.append(Fact(label=say("ticket.consumed"), moment=moment))
+    if operation is not None:
+        facts.append(Fact(label=say("ticket.operation"), link=operation_link(operation.id)))
+    facts += _origins(ticket.task_id, ticket.call_id, None, wording=wording)
+    return (
+        *facts,
+        Fact(label=say("operation.hash"), text=wording.id(ticket.plan_hash), is_code=True),
+        Fact(label=say("operation.policy"), text=wording.name(ticket.policy_version)),
+    )
+
+
+def expiry(ticket: TicketView, wording: Wording) -> str:
+    """Until when a ticket counts: what is left while it lives, otherwise the time."""
+    if ticket.state in {"pending", "approved"}:
+        return wording.left(ticket.expires_at_ms)
+    return wording.moment(ticket.expires_at_ms).full
+
+
+def decision(ticket: TicketView, wording: Wording) -> str:
+    """Who decided it and when."""
+    if ticket.decided_by is None or ticket.decided_at_ms is None:
+        return "—"
+    at = wording.moment(ticket.decided_at_ms).full
+    return wording.say("ticket.decided", user=str(ticket.decided_by), time=at)
+
+
+def _owners(ticket: TicketView) -> str:
+    owners = read_json(ticket.owners)
+    return ", ".join(str(owner) for owner in owners) if isinstance(owners, list) else "—"
+

@@ -1,0 +1,108 @@
+"""The console's HTTP server: cheroot with a few threads of its own.
+
+Started by wiring inside the service, or by `perlica console serve` beside it. It ends no service: a
+console that fails is a console that fails.
+"""
+
+import logging
+import threading
+from pathlib import Path
+from typing import Final, Self
+
+from cheroot import wsgi
+
+from perlica.console.application import Console
+from perlica.console.gate import guarded
+from perlica.console.incoming import MAX_FORM_BYTES
+from perlica.console.reader import Reader
+from perlica.console.settings import ConsoleSettings
+from perlica.domain.errors import Misconfigured
+
+LOOK_S: Final = 0.5
+"""How often the server looks whether it is to stop."""
+STOP_WITHIN_S: Final = 3
+READ_WITHIN_S: Final = 10
+MAX_HEADER_BYTES: Final = 16_384
+MAX_IDLE_CONNECTIONS: Final = 64
+"""Open pages keep a connection between two looks; idle ones hold no thread."""
+
+_log = logging.getLogger(__name__)
+
+
+class ConsoleServer:
+    """A listening console; made by `start_console`."""
+
+    def __init__(self, settings: ConsoleSettings, database_path: Path) -> None:
+        """Bind the address. Raises: Misconfigured when that is not possible."""
+        self._settings = settings
+        self._reader = Reader(database_path)
+        self._server = wsgi.Server(
+            (settings.host, settings.port),
+            None,
+            numthreads=settings.threads,
+            max=settings.threads,
+            server_name="perlica",
+            timeout=READ_WITHIN_S,
+            shutdown_timeout=STOP_WITHIN_S,
+        )
+        self._server.max_request_header_size = MAX_HEADER_BYTES
+        self._server.max_request_body_size = MAX_FORM_BYTES
+        self._server.keep_alive_conn_limit = MAX_IDLE_CONNECTIONS
+        self._server.expiration_interval = LOOK_S
+        self._server.error_log = _log_fault  # type: ignore[method-assign]  # cheroot's own hook
+        self._bind()
+        origins = settings.origins(self.port)
+        console = Console(settings, self._reader, origins)
+        self._server.wsgi_app = guarded(console.app, settings, origins)
+        self._thread = threading.Thread(target=self._server.serve, name="console", daemon=True)
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return int(self._server.bind_addr[1])
+
+    @property
+    def url(self) -> str:
+        """Where a person finds it."""
+        return self._settings.public_url or f"http://{self._settings.host}:{self.port}"
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it still answers."""
+        return self._thread.is_alive()
+
+    def start(self) -> Self:
+        """Answer from now on."""
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Stop answering; open requests get a few seconds."""
+        self._server.stop()
+        self._thread.join(STOP_WITHIN_S)
+
+    def _bind(self) -> None:
+        try:
+            self._server.prepare()
+        except OSError as error:
+            where = f"{self._settings.host}:{self._settings.port}"
+            raise Misconfigured(
+                "console_unusable",
+                f"the console cannot listen on {where}",
+                remedy="set another console.listen, or stop what listens there",
+            ) from error
+
+
+def start_console(settings: ConsoleSettings, database_path: Path) -> ConsoleServer:
+    """Start a console on the migrated database at `database_path`; end it with `stop`.
+
+    Raises: Misconfigured when the address cannot be listened on.
+    """
+    return ConsoleServer(settings, database_path).start()
+
+
+def _log_fault(msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:  # noqa: FBT001, FBT002 - cheroot's signature
+    """What cheroot has to say, without its words: they may quote a request."""
+    del msg
+    if level >= logging.WARNING or traceback:
+        _log.warning("the console's server had a fault", exc_info=traceback)
