@@ -72,7 +72,7 @@ RUN cp -a --parents /opt/perlica /build/perlica \
       ! -name wire ! -name __init__.py ! -name __pycache__ -exec rm -r {} + \
  && rm opt/perlica/bin/sandboxd \
  && install -d -o 10001 -g 10001 -m 700 var/lib/perlica run/perlica \
- && install -d etc/perlica/secrets run/sandboxd
+ && install -d etc/perlica etc/perlica-secrets run/sandboxd
 
 # --- perlica: the service -----------------------------------------------------------------------------------
 FROM scratch AS perlica
@@ -101,7 +101,7 @@ RUN python3 /build/image_root.py /build/sandboxd \
  && rm -r opt/perlica/lib/python3*/site-packages/perlica opt/perlica/lib/python3*/site-packages/actors \
  && rm opt/perlica/bin/perlica \
  && find usr/sbin -mindepth 1 ! -name mkfs.xfs ! -name xfs_repair -delete \
- && install -d -m 700 var/lib/sandboxd && install -d run/sandboxd etc/sandboxd
+ && install -d -m 700 var/lib/sandboxd && install -d run/sandboxd run/sandboxd-socket etc/sandboxd
 
 FROM scratch AS sandboxd
 ARG VERSION
@@ -110,6 +110,7 @@ LABEL org.opencontainers.image.title="perlica-sandboxd" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}"
 COPY --from=build-sandboxd /build/sandboxd/ /
+COPY tools/image_probe.py /opt/perlica/lib/
 ENV PATH=/opt/perlica/bin:/usr/sbin:/usr/bin PYTHONUTF8=1 PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 USER 0:0
 WORKDIR /

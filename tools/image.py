@@ -1,4 +1,4 @@
-"""`python -m tools.image base | build`: the images, where no registry and no Docker engine is at hand.
+"""`python -m tools.image base | build`: the images, without a registry or a Docker engine.
 
 `base` makes a Debian with mmdebstrap, `build` runs the Dockerfile with buildah (as root, chroot
 isolation) on that or on any image named by its digest. Both write OCI archives into build/image.
@@ -45,7 +45,7 @@ class Archive:
 
 
 class Workshop:
-    """buildah with a storage of its own in `folder`, so that nothing else on the machine changes."""
+    """buildah with a storage of its own in `folder`: nothing else on the machine changes."""
 
     def __init__(self, folder: Path) -> None:
         """Make the folder if need be."""
@@ -146,7 +146,7 @@ def read_pip_settings() -> Mapping[str, str]:
 
 
 def check_base(base: str) -> str:
-    """A base that cannot change behind our back: by digest, or a file of ours. Raises: ValueError."""
+    """A base that cannot change: by digest, or a file of ours. Raises: ValueError."""
     if base.startswith("oci-archive:") or _BY_DIGEST.fullmatch(base):
         return base
     raise ValueError(f"{base}: name the base by its digest (…@sha256:…)")

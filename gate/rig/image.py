@@ -16,6 +16,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from typing_extensions import Buffer
+
 from gate.lines import Broken
 
 LARGE_BYTES = 300 * 1024 * 1024
@@ -33,6 +35,7 @@ class Entry:
 
     name: str
     content: bytes = field(default=b"", repr=False)
+    repeated: int = 1
     kind: bytes = tarfile.REGTYPE
     target: str = ""
     mode: int = 0o644
@@ -136,8 +139,8 @@ def _power() -> list[Entry]:
 
 
 def _large() -> list[Entry]:
-    content = _CHUNK * (LARGE_BYTES // len(_CHUNK))
-    return [directory("srv/large"), Entry(name="srv/large/file", content=content)]
+    times = LARGE_BYTES // len(_CHUNK)
+    return [directory("srv/large"), Entry(name="srv/large/file", content=_CHUNK, repeated=times)]
 
 
 def write_layout(
@@ -148,12 +151,9 @@ def write_layout(
     blobs.mkdir(parents=True)
     described, diff_ids = [], []
     for number, entries in enumerate(layers):
-        tar = _tar(entries)
-        diff_ids.append(_digest(tar))
-        if number in plain:
-            described.append(_store(blobs, _TAR, tar))
-        else:
-            described.append(_store(blobs, f"{_TAR}+gzip", gzip.compress(tar, 6, mtime=0)))
+        blob, diff_id = _write_layer(blobs, entries, compress=number not in plain)
+        described.append(blob)
+        diff_ids.append(diff_id)
     configuration = {
         "architecture": _ARCHITECTURES.get(platform.machine(), platform.machine()),
         "os": "linux",
@@ -178,21 +178,54 @@ def _annotations(reference: str) -> dict[str, str]:
     return {"org.opencontainers.image.ref.name": reference}
 
 
-def _tar(entries: list[Entry]) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for entry in entries:
-            described = tarfile.TarInfo(entry.name)
-            described.type = entry.kind
-            described.mode = entry.mode
-            described.size = len(entry.content)
-            described.linkname = entry.target
-            described.uid, described.gid = entry.owner
-            described.pax_headers = {
-                f"SCHILY.xattr.{name}": value for name, value in entry.attributes
-            }
-            archive.addfile(described, io.BytesIO(entry.content))
-    return buffer.getvalue()
+def _write_layer(
+    blobs: Path, entries: list[Entry], *, compress: bool
+) -> tuple[dict[str, object], str]:
+    """Writes one layer. Returns its descriptor and the digest of its plain tar."""
+    fresh = blobs / "layer"
+    with fresh.open("wb+") as file:
+        with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as archive:
+            for entry in entries:
+                archive.addfile(_header(entry), _Repeated(entry))
+        file.seek(0)
+        diff_id = f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+        size = file.seek(0, io.SEEK_END)
+    if compress:
+        raw = gzip.compress(fresh.read_bytes(), 6, mtime=0)
+        fresh.unlink()
+        return _store(blobs, f"{_TAR}+gzip", raw), diff_id
+    fresh.rename(blobs / diff_id.removeprefix("sha256:"))
+    return {"mediaType": _TAR, "digest": diff_id, "size": size}, diff_id
+
+
+def _header(entry: Entry) -> tarfile.TarInfo:
+    header = tarfile.TarInfo(entry.name)
+    header.type = entry.kind
+    header.mode = entry.mode
+    header.size = len(entry.content) * entry.repeated
+    header.linkname = entry.target
+    header.uid, header.gid = entry.owner
+    header.pax_headers = {f"SCHILY.xattr.{name}": value for name, value in entry.attributes}
+    return header
+
+
+class _Repeated(io.RawIOBase):
+    """The content of an entry, as often as it says, without holding all of it."""
+
+    def __init__(self, entry: Entry) -> None:
+        self._content = entry.content
+        self._left = len(entry.content) * entry.repeated
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        view = memoryview(buffer).cast("B")
+        at = -self._left % len(self._content) if self._content else 0
+        piece = self._content[at : at + min(len(view), self._left)]
+        view[: len(piece)] = piece
+        self._left -= len(piece)
+        return len(piece)
 
 
 def _store(blobs: Path, media_type: str, raw: bytes) -> dict[str, object]:

@@ -19,6 +19,7 @@ from perlica.app.assembly import Assembly
 from perlica.app.config import Config
 from perlica.app.layout import database_path
 from perlica.app.logs import start_logging
+from perlica.app.protection_rules import put_in_force
 from perlica.app.secrets import read_secrets
 from perlica.app.supervision import EXIT_NOT_STARTED, NotStarted, Supervisor, stopping
 from perlica.clients.sandboxd import SandboxdClient, SandboxdSettings
@@ -43,6 +44,7 @@ def run_service(config: Config, *, alarm: Alarm | None = None) -> int:
     secrets = read_secrets(config)
     start_logging(config.log, secrets=secrets.values())
     policy = read_policy(config.policy.file)
+    put_in_force(config.protection.rules_file)
     state_dir = config.service.state_dir
     state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     alarm = alarm or Alarm()

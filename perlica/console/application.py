@@ -49,9 +49,7 @@ Page = Callable[..., Sheet]
 class Console:
     """The application; `app` is what the server calls."""
 
-    def __init__(
-        self, settings: ConsoleSettings, reader: Reader, origins: frozenset[str]
-    ) -> None:
+    def __init__(self, settings: ConsoleSettings, reader: Reader, origins: frozenset[str]) -> None:
         """Make the routes. `origins` are the addresses that login forms may come from."""
         self._settings = settings
         self._reader = reader
@@ -106,7 +104,7 @@ class Console:
             return _html(self._frame.render_page(asked, snapshot, visitor), snapshot.status)
         if known_tag() == snapshot.tag:
             return bottle.HTTPResponse(status=int(HTTPStatus.NOT_MODIFIED), ETag=snapshot.tag)
-        return _html(self._frame.render_part(snapshot), ETag=snapshot.tag)
+        return _html(self._frame.render_part(asked, snapshot), ETag=snapshot.tag)
 
     def _make(
         self, page: Page, asked: Asked, database: Database, arguments: dict[str, str]

@@ -35,9 +35,10 @@ class Frame:
         """A page's inside, the same for every visitor."""
         wording = scene.wording
         items = list_pages(scene.database, scene.asked.path, wording)
-        words = {"say": wording.say, "title": sheet.title, "news": sheet.news}
+        words = {"say": wording.say, "title": sheet.title}
         return Snapshot(
             title=sheet.title,
+            news=sheet.news,
             navigation=self.templates.render("navigation", {**words, "items": items}),
             content=self.templates.render(sheet.template, {**words, **sheet.fields}),
             status=sheet.status,
@@ -47,20 +48,17 @@ class Frame:
     def render_page(self, asked: Asked, snapshot: Snapshot, visitor: Visitor) -> str:
         """A whole page for one visitor."""
         inside = {
-            "title": snapshot.title,
-            "navigation": snapshot.navigation,
-            "content": snapshot.content,
+            **_inside(snapshot),
             "visitor": visitor,
             "refresh_ms": int(self.settings.refresh_s * 1000),
             "zone": str(self.settings.zone),
         }
         return self.templates.render("layout", {**self._frame_fields(asked), **inside})
 
-    def render_part(self, snapshot: Snapshot) -> str:
+    def render_part(self, asked: Asked, snapshot: Snapshot) -> str:
         """What an open page puts in place of what it shows."""
-        return self.templates.render(
-            "part", {"navigation": snapshot.navigation, "content": snapshot.content}
-        )
+        language = {"language": _LANGUAGE_TAGS[asked.language]}
+        return self.templates.render("part", {**language, **_inside(snapshot)})
 
     def render_login(self, asked: Asked, *, message: str, next_path: str) -> str:
         """The login page; `message` says what was wrong."""
@@ -87,3 +85,12 @@ class Frame:
             ],
             "version": self.files.version,
         }
+
+
+def _inside(snapshot: Snapshot) -> Mapping[str, object]:
+    return {
+        "title": snapshot.title,
+        "news": snapshot.news,
+        "navigation": snapshot.navigation,
+        "content": snapshot.content,
+    }

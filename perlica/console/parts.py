@@ -1,6 +1,6 @@
 """The parts of the service as the overview lists them: connection, model, node, capabilities.
 
-Wiring says how each is at the moment of asking; a console beside the service knows less and says so.
+Wiring says how each is at the moment of asking; a console beside the service knows less.
 """
 
 from dataclasses import dataclass

@@ -21,6 +21,7 @@ class Snapshot:
     """A rendered page without what is around it; `age_s` is how long it may be shown."""
 
     title: str
+    news: str
     navigation: str = field(repr=False)
     content: str = field(repr=False)
     status: int = 200

@@ -14,6 +14,7 @@ from perlica.domain.texts.notices import REASONS, STATES
 
 NAME_CODE_POINTS = 40
 _KIB = 1024
+_KIB_BITS = 10
 _UNITS = ("KiB", "MiB", "GiB", "TiB")
 _SECOND_MS = 1_000
 _TONES = {
@@ -148,12 +149,8 @@ class Wording:
         """A number of bytes."""
         if size_bytes < _KIB:
             return f"{size_bytes} B"
-        amount, unit = float(size_bytes), "B"
-        for unit in _UNITS:
-            amount /= _KIB
-            if amount < _KIB:
-                break
-        return f"{amount:.1f} {unit}"
+        power = min((size_bytes.bit_length() - 1) // _KIB_BITS, len(_UNITS))
+        return f"{size_bytes / _KIB**power:.1f} {_UNITS[power - 1]}"
 
     def number(self, number: int) -> str:
         """A number with groups of three digits."""

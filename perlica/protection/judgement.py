@@ -3,6 +3,7 @@
 The key-value rule, the Chinese grammar, headers, tables and the JSON walk all ask here.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,6 +15,7 @@ _LONGEST_JUDGED: Final = 512
 _SHORTEST_SECRET: Final = 8
 _SHORTEST_DICE: Final = 16
 _LONG_NUMBER: Final = 12
+_CAPITAL_ID: Final = re.compile(r"[A-Z0-9]{16,24}$")
 _SENTENCE_WORDS: Final = 3
 
 
@@ -89,6 +91,8 @@ def _is_doubtless(value: str, name: KeyName, setting: Setting) -> bool:
         return False
     if values.HEXADECIMAL.match(value):
         return name.is_loud or name.kind != "key" or not name.is_bare
+    if name.announces is Announces.ACCESS_ID and _CAPITAL_ID.match(value):
+        return sum(map(str.isdigit, value)) > 1
     return is_dice(value)
 
 

@@ -50,6 +50,8 @@ _JUMBLED_HEX: Final = 0.12
 _HEX: Final = re.compile(r"[0-9a-f]+|[0-9A-F]+")
 _JUMBLED: Final = 0.29
 _UNWORDED: Final = -0.75
+_UNWORDED_LONG: Final = -0.5
+_LONG: Final = 32
 
 
 def wordiness(text: str) -> float:
@@ -100,7 +102,7 @@ def is_dice(text: str) -> bool:
     if has_digit and has_letter:
         return jumble(text) >= _JUMBLED or (wordiness(text) < _UNWORDED and (_digits(text) > 1 or len(text) >= 20))  # noqa: PLR2004
     if has_letter:
-        return wordiness(text) < _UNWORDED or jumble(text) >= _JUMBLED + 0.1
+        return wordiness(text) < (_UNWORDED if len(text) < _LONG else _UNWORDED_LONG) or jumble(text) >= _JUMBLED + 0.1
     return False
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from perlica.protection.budget import Budget
 from perlica.protection.engine import linear
-from perlica.protection.rules.tokens import completes
+from perlica.protection.rules.tokens import begins, completes
 from perlica.protection.view import View, ViewBuilder
 from perlica.protection.wording import is_dice, jumble, wordiness
 
@@ -28,6 +28,7 @@ _RIGHT: Final = re.compile(rb"[A-Za-z0-9+/_\-.~!@#$%^&*][A-Za-z0-9+/=_\-.~!@#$%^
 _SHORTEST_LEFT: Final = 4
 _ASSIGNS: Final = re.compile(rb"[A-Za-z_][A-Za-z0-9_.\-]*(?::$|=[^=]|:[^:])")
 _BETWEEN_WORDS: Final = re.compile(r"[-_.@/:,]")
+_BORDER: Final = re.compile(r"(?<=.{8})[@/:]")
 _NUMBERED_WORD: Final = re.compile(r"[A-Z]?[a-z]{2,12}[-_]?\d{1,2}$|\d{1,3}$")
 _DATE_LIKE: Final = re.compile(rb"(?:\d{4}-\d\d|\d\d:\d\d|\d{1,3}(?:\.\d{1,3}){3}$|[0-9.\-:]+$)")
 
@@ -73,7 +74,7 @@ def _goes_on(left: bytes, right: bytes) -> bool:
         return False
     if _DATE_LIKE.match(right) or b"==" in right.rstrip(b"=") or _assigns(right) or completes(left):
         return False
-    return _is_piece(right) and _is_piece(left)
+    return _is_piece(right) and (_is_piece(left) or begins(left))
 
 
 def _is_word(run: bytes) -> bool:
@@ -97,7 +98,7 @@ def _is_worded(text: str) -> bool:
 
 def _is_piece(run: bytes) -> bool:
     """True for what can be part of a token and hardly a word."""
-    text = run.strip(b".:!").decode("latin-1")
+    text = _BORDER.split(run.strip(b".:!").decode("latin-1"))[0]
     if _NUMBERED_WORD.match(text):
         return False
     if len(text) >= 16 and is_dice(text):  # noqa: PLR2004

@@ -15,9 +15,10 @@ from perlica.stores.sandboxes import SandboxRow
 
 
 class Difference(StrEnum):
-    """`missing`: a sandbox that should be there is not. `gone`: one that should not be there is not,
-    as was hoped. `stray`: one that should not be there is. `unnamed`: a creation of unknown outcome
-    did make one. `other_image`: it is made of another image than its row says.
+    """`missing`: what should be there is not. `gone`: what should not be there is not, as was hoped.
+
+    `stray`: what should not be there is. `unnamed`: a creation of unknown outcome did make one.
+    `other_image`: it is made of another image than its row says.
     """
 
     missing = "missing"

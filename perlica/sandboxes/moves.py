@@ -58,9 +58,9 @@ def end(
         return
     match job.kind:
         case JobKind.create:
-            _end_creation(database, row, state, outcome, reason)
+            _end_creation(database, row, state=state, outcome=outcome, reason=reason)
         case JobKind.delete:
-            _end_deletion(database, job, row, state, reason)
+            _end_deletion(database, job, row, state=state, reason=reason)
         case JobKind.stop if state is OperationState.succeeded and row.state in _USABLE:
             SandboxStore(database).move(row.id, before=row.state, after=SandboxState.stopped)
         case _:
@@ -99,7 +99,7 @@ def _begin_deletion(database: Database, job: SandboxJob) -> None:
 
 
 def _end_deletion(
-    database: Database, job: SandboxJob, row: SandboxRow, state: OperationState, reason: str
+    database: Database, job: SandboxJob, row: SandboxRow, *, state: OperationState, reason: str
 ) -> None:
     """A deletion that failed is tried again, unless a person asked for it and nothing was done."""
     if state is OperationState.succeeded:
@@ -134,6 +134,7 @@ def _is_policy(database: Database, job: SandboxJob) -> bool:
 def _end_creation(
     database: Database,
     row: SandboxRow,
+    *,
     state: OperationState,
     outcome: JobOutcome | None,
     reason: str,

@@ -16,12 +16,13 @@ def job_to_look_up(database: Database, operation: OperationId) -> SandboxJob | N
     if touched is None:
         return None
     row = sandboxes.find(touched.sandbox_id)
-    if row is None or row.slot is None:
+    if row is None:
         return None
     return SandboxJob(
         operation=operation,
         sandbox=row.id,
-        slot=row.slot,
+        slot=row.slot or 0,
+        node=row.node,
         name=SandboxName(row.name),
         instance=row.instance,
         kind=JobKind(touched.kind),

@@ -1,7 +1,7 @@
 """Orphans: what may still lie on a node although it should not, until its clean-up is confirmed.
 
-Written by whoever ends a job of a deletion that failed and by the keeper, which tries again. An open
-one keeps its name from being used again (the schema holds that).
+Written by whoever ends a deletion that failed and by the keeper, which tries again. An open one
+keeps its name from being used again (the schema holds that).
 """
 
 from dataclasses import dataclass

@@ -7,6 +7,7 @@ hangs on the given digest. The layout is then verified and unpacked like any oth
 
 import hashlib
 import json
+import shutil
 import stat
 import subprocess
 import time
@@ -40,15 +41,23 @@ def pull_layout(
     options = _options(registry)
     digest, manifest = _find_manifest(reference, options)
     layers = manifest.get("layers", [])
-    sizes = [layer.get("size") for layer in layers if isinstance(layer, dict)]
-    if not all(isinstance(size, int) and size >= 0 for size in sizes):
-        raise Refused("the manifest does not say how large its layers are")
+    sizes = _sizes_of(layers)
     if len(sizes) > MAX_LAYERS or sum(sizes) > limit_bytes:
         raise Refused(f"the image is larger than this node's {limit_bytes} bytes")
     source = f"docker://{reference.registry}/{reference.repository}@{digest}"
-    words = ("skopeo", "copy", "--quiet", "--preserve-digests", *options, source, f"oci:{into}")
+    words = (_program(), "copy", "--quiet", "--preserve-digests", *options, source, f"oci:{into}")
     _run_watched(words, into, sum(sizes), progress)
     return digest
+
+
+def _sizes_of(layers: object) -> list[int]:
+    if not isinstance(layers, list):
+        raise Refused("the manifest has no list of layers")
+    sizes = [layer.get("size") if isinstance(layer, dict) else None for layer in layers]
+    known = [size for size in sizes if isinstance(size, int) and size >= 0]
+    if len(known) != len(sizes):
+        raise Refused("the manifest does not say how large its layers are")
+    return known
 
 
 def _find_manifest(reference: Reference, options: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
@@ -65,13 +74,11 @@ def _fetch(reference: Reference, digest: str, options: tuple[str, ...]) -> dict[
     said = tuple(option.replace("--src-", "--") for option in options)
     try:
         done = subprocess.run(
-            ("skopeo", "inspect", "--raw", *said, source),
+            (_program(), "inspect", "--raw", *said, source),
             capture_output=True,
             check=False,
             timeout=_INSPECT_WITHIN_S,
         )
-    except FileNotFoundError as error:
-        raise Misconfigured("skopeo is not installed", remedy="apt install skopeo") from error
     except subprocess.TimeoutExpired as error:
         raise Retryable(f"{reference.registry} does not answer") from error
     if done.returncode != 0:
@@ -84,6 +91,13 @@ def _fetch(reference: Reference, digest: str, options: tuple[str, ...]) -> dict[
     if not isinstance(document, dict):
         raise Refused("a manifest is not a JSON object")
     return document
+
+
+def _program() -> str:
+    found = shutil.which("skopeo")
+    if found is None:
+        raise Misconfigured("skopeo is not installed", remedy="apt install skopeo")
+    return found
 
 
 def _options(registry: Registry) -> tuple[str, ...]:
@@ -111,11 +125,11 @@ def _check_credentials(file: Path) -> None:
 def _run_watched(words: tuple[str, ...], into: Path, total: int, progress: Progress) -> None:
     deadline = time.monotonic() + _COPY_WITHIN_S
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as running:
+        said = None
         try:
-            while True:
+            while said is None:
                 try:
-                    _, said = running.communicate(timeout=_LOOK_EVERY_S)
-                    break
+                    said = running.communicate(timeout=_LOOK_EVERY_S)[1]
                 except subprocess.TimeoutExpired:
                     progress("fetch", _size_of(into), total)
                     if time.monotonic() > deadline or _size_of(into) > 2 * total + 2**26:
@@ -140,7 +154,7 @@ def _size_of(directory: Path) -> int:
 
 
 def _failure(said: bytes) -> Refused | NotFound | Retryable:
-    """Skopeo's last line decides: it knows whether the registry, the name or the bytes are wrong."""
+    """Skopeo's last line tells whether the registry, the name or the bytes are wrong."""
     lines = said.decode("utf-8", "replace").strip().splitlines()
     words = tuple(lines[-2:])
     text = lines[-1].lower() if lines else ""

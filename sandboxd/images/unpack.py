@@ -21,7 +21,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Literal, cast
 
 from typing_extensions import Buffer
 
@@ -77,8 +77,11 @@ def unpack_layers(
     total, before = sum(layer.size_bytes for layer in layers), 0
     for layer in layers:
         with layer.path.open("rb") as blob:
-            words = _in_a_child(layer, blob, tree, budget, lambda n: progress("unpack", n, total))
-        progress("unpack", before := before + layer.size_bytes, total)
+            words = _in_a_child(
+                (layer, blob), tree, budget, lambda n, done=before: progress("unpack", done + n, total)
+            )
+        before += layer.size_bytes
+        progress("unpack", before, total)
         try:
             budget.spent_bytes, budget.spent_entries = map(int, words.split())
         except ValueError:
@@ -86,9 +89,10 @@ def unpack_layers(
 
 
 def _in_a_child(
-    layer: Layer, blob: BinaryIO, tree: Path, budget: "_Budget", moved: Callable[[int], None]
+    given: tuple[Layer, BinaryIO], tree: Path, budget: "_Budget", moved: Callable[[int], None]
 ) -> str:
     """Unpacks one layer. Returns what the child said: two numbers, or why it refused."""
+    layer, blob = given
     with _plain(layer, blob) as plain:
         hear, say = os.pipe()
         child = os.fork()
@@ -96,7 +100,7 @@ def _in_a_child(
             os.close(hear)
             _be_the_child(say, tree, (layer, plain), budget)
         os.close(say)
-        with Path(hear).open("rb") as words:
+        with os.fdopen(hear, "rb") as words:
             poller = select.poll()
             poller.register(words, select.POLLIN)
             while not poller.poll(_LOOK_EVERY_MS):
@@ -112,23 +116,23 @@ def _plain(layer: Layer, blob: BinaryIO) -> Iterator[BinaryIO]:
     if layer.compression != "zstd":
         yield blob
         return
-    try:
-        unpacker = subprocess.Popen(
-            ("zstd", "--decompress", "--stdout", "--quiet", _ZSTD_WINDOW),
-            stdin=blob,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            user=_NOBODY,
-            group=_NOBODY,
-            extra_groups=(),
-        )
-    except FileNotFoundError as error:
-        raise Misconfigured("zstd is not installed", remedy="apt install zstd") from error
+    program = shutil.which("zstd")
+    if program is None:
+        raise Misconfigured("zstd is not installed", remedy="apt install zstd")
+    unpacker = subprocess.Popen(
+        (program, "--decompress", "--stdout", "--quiet", _ZSTD_WINDOW),
+        stdin=blob,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        user=_NOBODY,
+        group=_NOBODY,
+        extra_groups=(),
+    )
     with unpacker:
         try:
             if unpacker.stdout is None:
                 raise Misconfigured("zstd has no output")
-            yield unpacker.stdout
+            yield cast("BinaryIO", unpacker.stdout)
         finally:
             unpacker.kill()
 

@@ -102,6 +102,12 @@ def operations(listed: Iterable[wire.OperationSummary]) -> Table:
     return table(columns, rows, empty="no operation is known")
 
 
+def _took(item: wire.OperationSummary) -> str:
+    if item.finished_at_ms is None:
+        return "-"
+    return f"{item.finished_at_ms - item.started_at_ms} ms"
+
+
 def use(report: wire.UseReport) -> Table:
     """`sandboxd top`."""
     rows = (
@@ -124,7 +130,7 @@ def use(report: wire.UseReport) -> Table:
 
 def garbage(report: wire.GarbageReport) -> Table:
     """`sandboxd gc --dry-run`."""
-    rows = [
+    rows: list[tuple[str, str, str, str]] = [
         ("image", image.digest, size(image.size_bytes), "no sandbox is made of it")
         for image in report.images
     ]

@@ -37,6 +37,7 @@ _SECTIONS: Mapping[str, tuple[str, str]] = {
     "retention": ("保留期与磁盘", "how long things are kept, and the disk"),
     "context": ("给模型的说明", "what the model is told"),
     "policy": ("策略文件", "the policy file"),
+    "protection": ("内容保护", "content protection"),
     "console": ("只读网页控制台", "the read-only web console"),
     "health": ("健康检查与指标", "health checks and metrics"),
     "log": ("日志", "the log"),

@@ -16,6 +16,7 @@ from perlica.app.config.sections import (
     NapcatSection,
     OutboxSection,
     PolicySection,
+    ProtectionSection,
     RetentionSection,
     SandboxSection,
     Section,
@@ -45,6 +46,7 @@ class Config(Section):
     retention: RetentionSection = RetentionSection()
     context: ContextSection = ContextSection()
     policy: PolicySection = PolicySection()
+    protection: ProtectionSection = ProtectionSection()
     console: ConsoleSection = ConsoleSection()
     health: HealthSection = HealthSection()
     log: LogSection = LogSection()

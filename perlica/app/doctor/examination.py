@@ -68,6 +68,7 @@ def _checks(config: Config, *, online: bool) -> Mapping[str, _Check]:
         "members": partial(host.check_members, config),
         "secrets": partial(files.check_secrets, config),
         "policy": partial(files.check_policy, config),
+        "protection": partial(files.check_protection, config),
         "context": partial(files.check_context, config),
         "log": partial(files.check_log, config),
         "state": partial(files.check_state_directory, config),

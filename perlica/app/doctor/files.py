@@ -8,11 +8,12 @@ from pathlib import Path
 
 from perlica.app.config import Config
 from perlica.app.doctor.findings import Finding, error, foreign, note, ok, warning
+from perlica.app.protection_rules import put_in_force
 from perlica.app.secrets import SecretInvalid, read_secret, secret_files
 from perlica.domain.errors import Misconfigured
 from perlica.domain.texts import Text
 from perlica.gateway.policy_file import read_policy
-from perlica.protection import Channel, ProtectionStatus, protect
+from perlica.protection import POLICY_VERSION, Channel, ProtectionStatus, protect
 
 _SHORT_SECRET = 16
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -88,6 +89,16 @@ def file_system_of(path: Path) -> str:
     return kind
 
 
+def check_protection(config: Config) -> Iterator[Finding]:
+    """The operator's protection rules can be read and every one of them is sound."""
+    try:
+        count = put_in_force(config.protection.rules_file)
+    except Misconfigured as wrong:
+        yield error(wrong.code, "protection", foreign(wrong.text), foreign(wrong.remedy))
+        return
+    yield ok("protection_ok", "protection", _PROTECTION_OK, version=POLICY_VERSION, count=count)
+
+
 def check_policy(config: Config) -> Iterator[Finding]:
     """The policy file can be read and says what it is."""
     try:
@@ -155,6 +166,9 @@ _FLEETING_DISK = Text(
     en="the state directory is on {kind}, which a restart empties",
 )
 _USE_LOCAL_DISK = Text(zh="换到本地磁盘或块存储卷", en="use a local disk or a block volume")
+_PROTECTION_OK = Text(
+    zh="规则版本 {version}，自定义规则 {count} 条", en="rules {version}, {count} of your own"
+)
 _POLICY_OK = Text(zh="策略版本 {version}（{source}）", en="policy version {version} ({source})")
 _CONTEXT_OK = Text(zh="初始上下文版本 {version}", en="initial context version {version}")
 _CONTEXT_SECRET = Text(

@@ -20,6 +20,9 @@ from perlica.protection import protect_line
 ID_FIELDS = (
     "actor",
     "actors",
+    "after",
+    "before",
+    "bell",
     "call",
     "capability",
     "code",
@@ -31,6 +34,7 @@ ID_FIELDS = (
     "faults",
     "in_force",
     "message_row",
+    "node",
     "operation",
     "outbox",
     "policy",

@@ -27,9 +27,7 @@ def show_found(scene: Scene) -> Sheet:
         raise Found(path)
     wording = scene.wording
     nothing = wording.say("find.nothing", id=wording.name(wanted))
-    return Sheet(
-        title=wording.say("find"), template="error", fields={"text": nothing, "hint": ""}
-    )
+    return Sheet(title=wording.say("find"), template="error", fields={"text": nothing, "hint": ""})
 
 
 def _path_of(scene: Scene, wanted: str) -> str | None:

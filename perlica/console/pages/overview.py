@@ -100,9 +100,7 @@ def _seen(name: str, at_ms: int | None, wording: Wording) -> PartLine:
     else:
         text = wording.say(f"part.{name}.at", ago=wording.ago(at_ms))
     health = Health.unknown if at_ms is None else Health.ok
-    return PartLine(
-        name=wording.say(f"part.{name}"), badge=_health(health, wording), text=text
-    )
+    return PartLine(name=wording.say(f"part.{name}"), badge=_health(health, wording), text=text)
 
 
 def _database(facts: DatabaseFacts, wording: Wording) -> PartLine:

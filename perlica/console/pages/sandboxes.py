@@ -189,9 +189,7 @@ def _limits(text: str, wording: Wording) -> str:
     return " · ".join(said) or "—"
 
 
-def _warnings(
-    sandbox: SandboxView, image: ImageView | None, wording: Wording
-) -> tuple[str, ...]:
+def _warnings(sandbox: SandboxView, image: ImageView | None, wording: Wording) -> tuple[str, ...]:
     is_other = image is not None and sandbox.slot and sandbox.image_digest != image.digest
     told = {
         "sandbox.orphan": sandbox.state == "unconfirmed",

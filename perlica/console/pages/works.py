@@ -44,7 +44,9 @@ def show_turn(scene: Scene, task: str, seq: str) -> Sheet:
         fields={
             "facts": (
                 Fact(label=wording.say("call.of_task"), link=task_link(task)),
-                Fact(label=wording.say("column.created"), moment=wording.moment(turn.created_at_ms)),
+                Fact(
+                    label=wording.say("column.created"), moment=wording.moment(turn.created_at_ms)
+                ),
             ),
             "heading": wording.say("column.text"),
             **_sheet_of(scene, text, turn.body.size_bytes if turn.body.is_cut else 0),
@@ -234,4 +236,3 @@ def decision(ticket: TicketView, wording: Wording) -> str:
 def _owners(ticket: TicketView) -> str:
     owners = read_json(ticket.owners)
     return ", ".join(str(owner) for owner in owners) if isinstance(owners, list) else "—"
-

@@ -48,9 +48,7 @@ WORKS: Mapping[str, Text] = {
     "window.quoted.truncated": Text(
         zh="，被引用的消息截短", en=", with the quoted message shortened"
     ),
-    "window.quoted.no_room": Text(
-        zh="，被引用的消息放不下", en=", no room for the quoted message"
-    ),
+    "window.quoted.no_room": Text(zh="，被引用的消息放不下", en=", no room for the quoted message"),
     "window.quoted.not_found": Text(
         zh="，找不到被引用的消息", en=", the quoted message was not found"
     ),

@@ -9,7 +9,7 @@ from typing import Final
 
 from perlica.protection.engine import Match, linear
 from perlica.protection.judgement import Setting, is_secret
-from perlica.protection.rules.keyed import NAME, Value, read_value
+from perlica.protection.rules.keyed import NAME, NEXT_PAIR, Value, read_value
 from perlica.protection.sheet import Sheet
 from perlica.protection.values import is_measure, is_stand_in, is_strong
 from perlica.protection.vocabulary import Announces, KeyName, understand
@@ -125,7 +125,7 @@ def _look_behind(sheet: Sheet, label: Match, name: KeyName) -> None:
         if far and _try(sheet, far.end(), name, firm=False):
             return
     glued = read_value(data, at)
-    if glued and not glued.quoted:
+    if glued and not glued.quoted and not NEXT_PAIR.match(data[glued.start : glued.end]):
         _add_if_strong(sheet, glued, classes=3)
 
 

@@ -23,7 +23,7 @@ NAME: Final = (
 )
 _SEPARATOR: Final = (
     r"(?:"
-    r":[ ]?[A-Za-z][A-Za-z0-9_\[\].<>?|]*[ ]?=[ ]?"  # name: str = value
+    r":[ ]?[A-Za-z][A-Za-z0-9_\[\].<>?|]* = "  # name: str = value
     r"|(?:\\?[\"'`])?[\])]?(?:\\?[\"'`])?\s?[ \t]*(?:=>|:=|==?|:|->)[ \t]*\n?[ \t]*"  # name = value
     r"|[\"'`][ \t]*,\s*"  # ("name", "value")
     r"|\(\s*"  # name("value")
@@ -64,7 +64,7 @@ _LONGEST_BARE: Final = 1000
 _LONGEST_QUOTED: Final = 4096
 _LONGEST_NAME: Final = 120
 _SYMBOLS: Final = re.compile(rb"[!@#$%^&*].*\d|\d.*[!@#$%^&*]")
-_NEXT_PAIR: Final = re.compile(rb"[A-Za-z_][\w.\-]*[:=](?![=:]|$)")
+NEXT_PAIR: Final = re.compile(rb"[A-Za-z_][\w.\-]*[:=](?![=:]|$)")
 _FORM: Final = re.compile(r"[\w.%\-~+/=]*(?=&[\w.\-\[\]]{1,40}=)")
 _TRAILING: Final = ",;:."
 _NO_START: Final = frozenset(b")}]|&=,;[{")
@@ -161,7 +161,7 @@ def _is_element(data: bytes, match: Match, value: Value) -> bool:
 
 def _binds_by_space(data: bytes, match: Match, name: KeyName, value: Value) -> bool:
     """A flag binds its value by space; other names only a value that cannot be prose or another pair."""
-    if _NEXT_PAIR.match(data[value.start : value.end]):
+    if NEXT_PAIR.match(data[value.start : value.end]):
         return False
     if data[match.start()] == _DASH:
         return data[value.start : value.start + 1] != b"-"

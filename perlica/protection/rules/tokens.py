@@ -162,6 +162,11 @@ def _read_shape(sheet: Sheet, match: Match, kind: str) -> None:
     sheet.add(start, end, kind=kind, rule=f"shape.{kind}", rank=70)
 
 
+def begins(run: bytes) -> bool:
+    """Return whether `run` begins like a token (asked before lines are joined)."""
+    return _PREFIXES.match(run) is not None
+
+
 def completes(run: bytes) -> bool:
     """Return whether `run` is a token of a fixed length that is all there (asked before lines are joined)."""
     match = _PREFIXES.match(run)

@@ -149,9 +149,7 @@ def list_kinds(db: Database) -> tuple[str, ...]:
     return tuple(str(row["kind"]) for row in read_all(db, _KINDS))
 
 
-def _bounds(
-    db: Database, wanted: AuditFilter, before: int | None
-) -> tuple[int | None, int | None]:
+def _bounds(db: Database, wanted: AuditFilter, before: int | None) -> tuple[int | None, int | None]:
     """The numbers between which events can fit, both ends included."""
     if wanted.until_ms is None:
         high = _number(db, _LAST)

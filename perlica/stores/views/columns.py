@@ -44,7 +44,7 @@ def excerpt(expression: str, code_points: int, *, called: str = "") -> str:
 
 
 def read_all(db: Database, sql: str, bindings: Bindings = ()) -> list[Row]:
-    """Rows of a query with all texts decoded; bytes that are no UTF-8 become `\\xff`."""
+    r"""Rows of a query with all texts decoded; bytes that are no UTF-8 become `\xff`."""
     return [_decoded(row) for row in db.stream(sql, bindings)]
 
 

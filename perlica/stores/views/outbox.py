@@ -51,9 +51,7 @@ class SendView:
 
 
 _WITHHELD: Final = "kind IN ('approval', 'command')"
-_CONTENT: Final = excerpt(
-    f"iif({_WITHHELD}, '', content)", PASSAGE_CODE_POINTS, called="content"
-)
+_CONTENT: Final = excerpt(f"iif({_WITHHELD}, '', content)", PASSAGE_CODE_POINTS, called="content")
 _TEXTS: Final = texts("kind", "task_id", "ticket_id", "state", "last_error")
 _SELECT: Final = f"""
 SELECT id, part, parts, attempt, possible_duplicate, sent_message_id, not_before_ms,

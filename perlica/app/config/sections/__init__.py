@@ -10,7 +10,12 @@ from perlica.app.config.sections.core import MembersSection, ModelSection, Servi
 from perlica.app.config.sections.health import HealthSection
 from perlica.app.config.sections.limits import ApprovalSection, RetentionSection, TaskSection
 from perlica.app.config.sections.napcat import NapcatSection, OutboxSection
-from perlica.app.config.sections.rest import ContextSection, LogSection, PolicySection
+from perlica.app.config.sections.rest import (
+    ContextSection,
+    LogSection,
+    PolicySection,
+    ProtectionSection,
+)
 from perlica.app.config.sections.sandbox import (
     SandboxImageSection,
     SandboxLimitsSection,
@@ -28,6 +33,7 @@ __all__ = [
     "NapcatSection",
     "OutboxSection",
     "PolicySection",
+    "ProtectionSection",
     "RetentionSection",
     "SandboxImageSection",
     "SandboxLimitsSection",

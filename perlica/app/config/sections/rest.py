@@ -43,6 +43,19 @@ class PolicySection(Section):
     ] = None
 
 
+class ProtectionSection(Section):
+    """[protection]: rules of the operator's own beside the built-in ones."""
+
+    rules_file: Annotated[
+        AbsolutePath | None,
+        Meaning(
+            zh="自己的保护规则文件；省略就只用内置规则",
+            en="file with protection rules of your own; only the built-in ones without it",
+            example='"/etc/perlica/protection.toml"',
+        ),
+    ] = None
+
+
 class LogSection(Section):
     """[log]: JSON lines to stderr, and to a file if one is named."""
 

@@ -1,0 +1,1 @@
+"""Power loss: a writer that acknowledges after fsync, ways to cut it off, and a verifier."""
