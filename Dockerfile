@@ -71,7 +71,7 @@ RUN cp -a --parents /opt/perlica /build/perlica \
  && find opt/perlica/lib/python3*/site-packages/sandboxd -mindepth 1 -maxdepth 1 \
       ! -name wire ! -name __init__.py ! -name __pycache__ -exec rm -r {} + \
  && rm opt/perlica/bin/sandboxd \
- && install -d -o 10001 -g 10001 -m 700 var/lib/perlica run/perlica \
+ && install -d -o 10001 -g 10001 -m 700 var/lib/perlica \
  && install -d etc/perlica etc/perlica-secrets run/sandboxd
 
 # --- perlica: the service -----------------------------------------------------------------------------------

@@ -131,7 +131,7 @@ class TaskCoordinator(PerlicaActor):
         try:
             self._hear(message)
         except (StoreUnavailable, StaleState) as error:
-            _log.warning("put off", extra={"bell": type(message).__name__, "code": error.code})
+            _log.warning("bell put off", extra={"actor": "coordinator", "code": error.code})
             if isinstance(message, _BELLS_WITHOUT_A_TABLE):
                 self._put_off.append(message)
         return None

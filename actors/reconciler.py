@@ -1,7 +1,9 @@
 """Reconciler: what nobody else would notice, looked at again and again.
 
 It rings bells that may have been lost, settles operations that a crash left open, asks again about
-unknown ones, and keeps the database within its retention and in health.
+unknown ones, keeps the database within its retention, and takes care of sandboxes: expiry, nodes,
+clean-up, image switches, what Owners ordered. It never acts on a single failed look, and never
+waits for a node: looks have threads of their own, and jobs are handed over.
 """
 
 import logging
@@ -10,16 +12,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from actors.base import Alarm, PerlicaActor, Wires, tell_safely
+from actors.looking import NodeLooker, ReadCluster, start_looking
 from actors.messages import ConnectionChanged, FramesWaiting, OutboxRung, Tick
 from perlica.domain.cancel import CancelToken
 from perlica.domain.clock import monotonic_s
-from perlica.domain.errors import OutcomeUnknown, PerlicaError, StaleState
+from perlica.domain.errors import OutcomeUnknown, PerlicaError, StaleState, StoreUnavailable
+from perlica.domain.node import LossRule, NodeState
 from perlica.domain.operation import OperationState
 from perlica.domain.outbox import OutboxKind
+from perlica.domain.policy import Policy
 from perlica.domain.ports import SandboxRunner
 from perlica.domain.texts import Language
 from perlica.domain.texts.notices import say_outcome_unknown
+from perlica.gateway.sandbox_orders import SandboxOrders
 from perlica.protection import Channel, protect
+from perlica.sandboxes.keeper import Keeper
+from perlica.sandboxes.node_watch import Look, NodeWatcher
+from perlica.sandboxes.nodes import Nodes
 from perlica.sandboxes.recovery import job_to_look_up
 from perlica.stores.database import Database
 from perlica.stores.operations import Operation, OperationStore
@@ -33,6 +42,19 @@ _RING_EVERY_S = 5.0
 _UNKNOWN_EVERY_S = 60.0
 _RETENTION_EVERY_S = 600.0
 _SETTLE_WITHIN_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxCare:
+    """What the care of sandboxes is made of; `read_cluster` where a Kubernetes API is known."""
+
+    nodes: Nodes
+    policy: Policy
+    idle_ms: int
+    loss_rule: LossRule
+    look_every_s: float
+    make_orders: Callable[[Database, SandboxRunner], SandboxOrders]
+    read_cluster: ReadCluster | None = None
 
 
 @dataclass(slots=True)
@@ -63,6 +85,7 @@ class Reconciler(PerlicaActor):
         database_path: Path,
         make_runner: Callable[[Database], SandboxRunner],
         make_retention: Callable[[Database], Retention],
+        care: SandboxCare | None,
         language: Language,
         wires: Wires,
         alarm: Alarm,
@@ -72,11 +95,14 @@ class Reconciler(PerlicaActor):
         self._path = database_path
         self._make_runner = make_runner
         self._make_retention = make_retention
+        self._care = care
         self._language = language
         self._wires = wires
         self._ring = _Every(_RING_EVERY_S)
         self._ask_again = _Every(_UNKNOWN_EVERY_S)
         self._clean_up = _Every(_RETENTION_EVERY_S)
+        self._lookers: tuple[NodeLooker, ...] = ()
+        self._node_states: dict[str, NodeState] = {}
 
     def begin(self) -> None:
         """Open the connection and settle what an earlier process left open."""
@@ -85,9 +111,33 @@ class Reconciler(PerlicaActor):
         self._runner = self._make_runner(self._database)
         self._retention = self._make_retention(self._database)
         self._left_open = [operation.id for operation in self._operations.list_open()]
+        if self._care is not None:
+            self._begin_care(self._care)
+
+    def _begin_care(self, care: SandboxCare) -> None:
+        self._keeper = Keeper(
+            database=self._database,
+            runner=self._runner,
+            policy=care.policy,
+            idle_ms=care.idle_ms,
+            language=self._language,
+            ring_outbox=self._ring_outbox,
+        )
+        self._watcher = NodeWatcher(
+            database=self._database, rule=care.loss_rule, language=self._language
+        )
+        self._orders = care.make_orders(self._database, self._runner)
+        self._looks, self._lookers = start_looking(
+            care.nodes,
+            every_s=care.look_every_s,
+            alarm=self._alarm,
+            read_cluster=care.read_cluster,
+        )
 
     def end(self) -> None:
-        """Close the connection."""
+        """Look no more and close the connection."""
+        for looker in self._lookers:
+            looker.end()
         if hasattr(self, "_database"):
             self._database.close()
 
@@ -106,14 +156,40 @@ class Reconciler(PerlicaActor):
     def _look(self) -> None:
         if self._left_open:
             self._settle_left_open()
+        if self._care is not None:
+            self._take_care()
         if self._ring.is_due():
             tell_safely(self._wires.outbox, OutboxRung())
             tell_safely(self._wires.protection, FramesWaiting())
         if self._ask_again.is_due():
             for operation in self._operations.list_unknown():
                 self._announce_unknown(operation)
+            if self._care is not None:
+                self._keeper.ask_again()
         if self._clean_up.is_due():
             self._clean()
+
+    def _take_care(self) -> None:
+        """Looks first, so that what is done next rests on them; a busy database costs a second."""
+        try:
+            while not self._looks.empty():
+                self._take_look(self._looks.get())
+            self._orders.execute_approved()
+            self._keeper.tick()
+        except StoreUnavailable as error:
+            _log.warning("sandboxes not looked at", extra={"code": error.code})
+
+    def _take_look(self, look: Look) -> None:
+        """A node that answers again can tell what became of operations."""
+        before = self._node_states.get(look.node)
+        state = self._watcher.take(look)
+        self._node_states[look.node] = state
+        if state is NodeState.alive and before is not NodeState.alive:
+            self._keeper.ask_again()
+        self._ring_outbox()
+
+    def _ring_outbox(self) -> None:
+        tell_safely(self._wires.outbox, OutboxRung())
 
     def _clean(self) -> None:
         """One short batch; again at the next tick while there is more."""

@@ -1,7 +1,8 @@
 """SandboxSerializer: the order of actions and lifecycle in one sandbox slot.
 
-The gateway tells it a job through `SerializerRunner`; its handlers never block, two worker threads
-do the work: one for everything that writes, one for reads beside it.
+The gateway tells it a job through `SerializerRunner`; its handlers never block. Each sandbox that
+holds the slot gets two worker threads of its own: one for everything that writes, one for reads
+beside it. So what still hangs in an earlier sandbox, on a node that is lost, holds up nobody.
 """
 
 import logging
@@ -10,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, InvalidStateError
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,16 +26,18 @@ from perlica.domain.errors import (
     Retryable,
     StaleState,
 )
-from perlica.domain.ids import OperationId
-from perlica.domain.ports import JobOutcome, SandboxJob
+from perlica.domain.ids import OperationId, RowId
+from perlica.domain.ports import JobKind, JobOutcome, SandboxJob
 from perlica.domain.texts import Language
-from perlica.sandboxes.contract import SandboxBackend
 from perlica.sandboxes.jobs import JobPerformer, abandon, mark_unknown
+from perlica.sandboxes.nodes import Nodes
+from perlica.sandboxes.recovery import job_to_look_up
 from perlica.stores.database import Database
 
 _log = logging.getLogger(__name__)
 
 _AFTER_CANCEL_S = 10.0
+_SETTLE_WITHIN_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +55,17 @@ class Assignment:
 
 @dataclass(slots=True)
 class _Worker:
-    """One thread with a database connection of its own; ends on None."""
+    """One thread with a database connection of its own; ends on None.
+
+    `reading` is held during a read, and by the writer for a stop or a deletion.
+    """
 
     name: str
     database_path: Path
-    backend: SandboxBackend
+    nodes: Nodes
     language: Language
     alarm: Alarm
+    reading: threading.Lock
     jobs: "queue.SimpleQueue[Assignment | None]" = field(default_factory=queue.SimpleQueue)
     thread: threading.Thread | None = None
 
@@ -73,14 +80,20 @@ class _Worker:
                 if database is None:
                     database = Database.open(self.database_path)
                 performer = JobPerformer(
-                    database=database, backend=self.backend, language=self.language
+                    database=database, nodes=self.nodes, language=self.language
                 )
-                self._do(performer, assignment)
+                with self._turn(assignment.job):
+                    self._do(performer, assignment)
         except Exception as error:  # noqa: BLE001 - a worker must not die unnoticed
             self.alarm.ring(self.name, error)
         finally:
             if database is not None:
                 database.close()
+
+    def _turn(self, job: SandboxJob) -> AbstractContextManager[object]:
+        """A stop and a deletion wait for the read in hand; a read waits for them."""
+        excludes_reads = not job.writes or job.kind in {JobKind.stop, JobKind.delete}
+        return self.reading if excludes_reads else nullcontext()
 
     def _do(self, performer: JobPerformer, assignment: Assignment) -> None:
         try:
@@ -115,50 +128,81 @@ def _answer(
         _log.warning("late outcome of a sandbox job that nobody waits for")
 
 
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """The two workers of one sandbox."""
+
+    sandbox: RowId
+    writer: _Worker
+    reader: _Worker
+
+    def take(self, assignment: Assignment) -> None:
+        """Into the queue of the one or the other, in arrival order."""
+        worker = self.writer if assignment.job.writes else self.reader
+        worker.jobs.put(assignment)
+
+    def end(self) -> None:
+        """Let both end after the job in hand; a job that hangs is left to the process."""
+        self.writer.jobs.put(None)
+        self.reader.jobs.put(None)
+
+
 class SandboxSerializer(PerlicaActor):
-    """One for each slot; `Act` goes to the writing or the reading worker in arrival order."""
+    """One for each slot, and one (slot 0) for what is left of sandboxes that hold none."""
 
     def __init__(
         self,
         *,
         slot: int,
         database_path: Path,
-        backend: SandboxBackend,
+        nodes: Nodes,
         language: Language,
         alarm: Alarm,
     ) -> None:
-        """Prepare the workers; they start with the actor."""
+        """Keep the parts; workers start with the first job of a sandbox."""
         super().__init__(name=f"serializer-{slot}", alarm=alarm)
-        self._writer, self._reader = (
-            _Worker(
-                name=f"sandbox-{slot}-{kind}",
-                database_path=database_path,
-                backend=backend,
-                language=language,
-                alarm=alarm,
-            )
-            for kind in ("writes", "reads")
-        )
-
-    def begin(self) -> None:
-        """Start both workers; their connections open with the first job."""
-        self._writer.start()
-        self._reader.start()
+        self._slot = slot
+        self._path = database_path
+        self._nodes = nodes
+        self._language = language
+        self._pair: _Pair | None = None
 
     def end(self) -> None:
-        """Let the workers end after the job in hand; a job that hangs is left to the process."""
-        self._writer.jobs.put(None)
-        self._reader.jobs.put(None)
+        """Let the workers end."""
+        if self._pair is not None:
+            self._pair.end()
 
     def handle(self, message: object) -> object:
         """Hand the job on; never blocks."""
         match message:
             case Act(request=Assignment() as assignment):
-                worker = self._writer if assignment.job.writes else self._reader
-                worker.jobs.put(assignment)
+                self._pair_for(assignment.job.sandbox).take(assignment)
             case _:
                 raise TypeError(type(message).__name__)
         return None
+
+    def _pair_for(self, sandbox: RowId) -> _Pair:
+        """The workers of the sandbox that holds the slot; those of an earlier one end."""
+        if self._pair is not None and self._pair.sandbox == sandbox:
+            return self._pair
+        if self._pair is not None:
+            self._pair.end()
+        reading = threading.Lock()
+        writer, reader = (self._start_worker(kind, reading) for kind in ("writes", "reads"))
+        self._pair = _Pair(sandbox, writer, reader)
+        return self._pair
+
+    def _start_worker(self, kind: str, reading: threading.Lock) -> _Worker:
+        worker = _Worker(
+            name=f"sandbox-{self._slot}-{kind}",
+            database_path=self._path,
+            nodes=self._nodes,
+            language=self._language,
+            alarm=self._alarm,
+            reading=reading,
+        )
+        worker.start()
+        return worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +210,7 @@ class SerializerRunner:
     """`SandboxRunner` over the serializers; `database` gives the caller's own connection."""
 
     serializers: Mapping[int, Ref]
-    backend: SandboxBackend | None
+    nodes: Nodes
     database: Callable[[], Database]
 
     def run(self, job: SandboxJob, cancel: CancelToken, *, within_s: float) -> JobOutcome:
@@ -196,15 +240,28 @@ class SerializerRunner:
             raise OutcomeUnknown("no_answer", "the sandbox's worker did not answer")
         return assignment.reply.result()
 
+    def submit(self, job: SandboxJob) -> None:
+        """See SandboxRunner."""
+        looks_up = job.work is None
+        assignment = Assignment(
+            job=job,
+            cancel=CancelToken(),
+            reply=Future(),
+            settle_within_s=_SETTLE_WITHIN_S if looks_up else None,
+        )
+        self._tell(assignment)
+
     def abandon(self, job: SandboxJob) -> None:
         """See SandboxRunner."""
         abandon(self.database(), job)
 
     def acknowledge(self, operation: OperationId) -> None:
         """See SandboxRunner; what the backend still holds it bounds by itself."""
+        job = job_to_look_up(self.database(), operation)
+        if job is None:
+            return
         try:
-            if self.backend is not None:
-                self.backend.acknowledge(operation)
+            self.nodes.of(job.node).acknowledge(operation)
         except PerlicaError as error:
             _log.info("not acknowledged", extra={"operation": operation, "code": error.code})
 

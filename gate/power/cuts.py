@@ -97,7 +97,7 @@ def _cut_once(
         try:
             listen(writer.pipe, account, until=account.acknowledged + steps)
             root.cut_power()
-            listen(writer.pipe, account, until=None)
+            account.hear_late(_last_words(writer.pipe))
         finally:
             writer.end()
             account.end_of_writer()
@@ -110,10 +110,13 @@ class RunningWriter:
         self._child = child
         self.pipe = pipe
 
-    def end(self) -> None:
-        """Kills it, if it still runs."""
+    def end(self) -> bytes:
+        """Kills it, if it still runs. Returns what it told last and nobody had heard."""
         end_writer(self._child)
-        os.close(self.pipe)
+        try:
+            return _last_words(self.pipe)
+        finally:
+            os.close(self.pipe)
 
 
 def start_writer(root: Path, account: Account, *, owner: int) -> RunningWriter:
@@ -130,23 +133,29 @@ def start_writer(root: Path, account: Account, *, owner: int) -> RunningWriter:
     return RunningWriter(*spawn_writer(work))
 
 
-def listen(
-    pipe: int, account: Account, *, until: int | None, heard: Callable[[], None] = lambda: None
-) -> None:
-    """Hears the writer until it has acknowledged `until` steps in all, or has ended."""
+def listen(pipe: int, account: Account, *, until: int) -> None:
+    """Hears the writer until it has acknowledged `until` steps in all."""
     deadline = time.monotonic() + _TELLS_WITHIN_S
-    poller = select.poll()
-    poller.register(pipe, select.POLLIN)
-    while until is None or account.acknowledged < until:
-        if not poller.poll(max(0.0, deadline - time.monotonic()) * 1000):
-            raise Broken("the writer says nothing any more")
-        told = os.read(pipe, _CHUNK_BYTES)
+    while account.acknowledged < until:
+        told = _hear_once(pipe, deadline)
         if not told:
-            if until is not None:
-                raise Broken(f"the writer ended before its time, after {account.acknowledged}")
-            return
+            raise Broken(f"the writer ended before its time, after {account.acknowledged}")
         account.hear(told)
-        heard()
+
+
+def _last_words(pipe: int) -> bytes:
+    """What a writer that cannot go on still tells, until it ends."""
+    deadline = time.monotonic() + _TELLS_WITHIN_S
+    words = b""
+    while told := _hear_once(pipe, deadline):
+        words += told
+    return words
+
+
+def _hear_once(pipe: int, deadline: float) -> bytes:
+    if not select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        raise Broken("the writer says nothing any more")
+    return os.read(pipe, _CHUNK_BYTES)
 
 
 def _check_disk(image: Path) -> list[str]:

@@ -78,7 +78,7 @@ def record(stack: Stack, flushlog: Path, *, steps: int) -> Recording:
             try:
                 listen(writer.pipe, teller, until=steps)
             finally:
-                writer.end()
+                teller.hear(writer.end())
     image.unlink()
     return Recording(
         base=base, log=log, records=tuple(_read_log(log)), told=tuple(teller.told)
@@ -156,9 +156,7 @@ def _account_at(recording: Recording, moment: int) -> Account:
             account.hear(told)
         else:
             late += told
-    begun = b"".join(line for line in late.splitlines(keepends=True) if line.startswith(b"b "))
-    account.hear(begun)
-    account.end_of_writer()
+    account.hear_late(late)
     return account
 
 

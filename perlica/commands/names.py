@@ -11,6 +11,10 @@ class CommandName(StrEnum):
     status = "status"
     cancel = "cancel"
     recovery = "recovery"
+    sbx = "sbx"
+    image = "image"
+    orphans = "orphans"
+    node = "node"
     help = "help"
 
 
@@ -27,5 +31,10 @@ class Mistake(StrEnum):
     bad_task = "bad_task"
     bad_operation = "bad_operation"
     needs_reason = "needs_reason"
+    needs_name = "needs_name"
+    bad_name = "bad_name"
+    needs_text = "needs_text"
+    bad_digest = "bad_digest"
+    bad_number = "bad_number"
     too_many_words = "too_many_words"
     unknown_word = "unknown_word"

@@ -18,7 +18,17 @@ class Role(StrEnum):
     owner = "owner"
 
 
-_OWNERS_ONLY = frozenset({CommandName.approve, CommandName.deny, CommandName.recovery})
+_OWNERS_ONLY = frozenset(
+    {
+        CommandName.approve,
+        CommandName.deny,
+        CommandName.recovery,
+        CommandName.sbx,
+        CommandName.image,
+        CommandName.orphans,
+        CommandName.node,
+    }
+)
 
 
 def role_of(

@@ -13,6 +13,8 @@ from perlica.domain.texts import Language
 
 MAX_FIELDS: Final = 20
 MAX_VALUE_CODE_POINTS: Final = 200
+MAX_DIGITS: Final = 18
+"""Of a number in an address: it fits into SQLite's integers."""
 SETTINGS: Final = ("lang", "theme")
 """Parameters that change how pages look; they go into cookies and out of the address."""
 
@@ -41,13 +43,12 @@ class Asked:
     def number(self, name: str) -> int | None:
         """A parameter that is a whole number of at most 18 digits."""
         text = self.get(name)
-        return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
+        return int(text) if _is_number(text) else None
 
     def numbers(self, name: str) -> tuple[int, int] | None:
         """A parameter of two whole numbers, such as `1700000000000.42`."""
         first, _, second = self.get(name).partition(".")
-        pair = (first, second)
-        if all(part.isascii() and part.isdigit() and len(part) <= 18 for part in pair):
+        if _is_number(first) and _is_number(second):
             return int(first), int(second)
         return None
 
@@ -56,6 +57,10 @@ class Asked:
         query = {**self.query, **{name: str(value) for name, value in changes.items()}}
         kept = {name: value for name, value in query.items() if value}
         return f"{self.path}?{urlencode(kept)}" if kept else self.path
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS
 
 
 def read_query(text: str) -> dict[str, str]:

@@ -10,12 +10,22 @@ import unicodedata
 from html import escape
 
 # All that may need a look: neither printable ASCII, nor line end or tab, nor Han or kana.
-_SUSPICIOUS = re.compile(r"[^\x20-\x7e\n\t\u3001-\u3029\u3041-\u30ff\u4e00-\u9fff\uff01-\uff5e]")
+_SUSPICIOUS = re.compile(r"[^\x20-\x7e\n\t\u3000-\u3029\u3041-\u30ff\u4e00-\u9fff\uff01-\uff5e]")
 _HIDING = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp", "Zs"})
+# Invisible although Unicode calls them letters, marks or symbols: fillers, joiners, variation
+# selectors (which can carry hidden text), the blank of Braille.
+_BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\U000e0100-\U000e01ef]"
+)
 _EMOJI_STYLE = "\ufe0f"
-_WIDE_SPACE = "\u3000"
+_SYMBOLS = frozenset({"So", "Sm", "Po"})
 MAX_MARKS = 2
 """Combining marks that one letter may carry; piles of them cover the lines around."""
+_PILES = re.compile(
+    "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0e31\u0e34-\u0e3a"
+    f"\u0e47-\u0e4e\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{{{MAX_MARKS + 1},}}"
+)
 
 
 def show_hidden(text: str) -> str:
@@ -31,31 +41,20 @@ def to_html(value: object) -> str:
 
 def _show(match: re.Match[str]) -> str:
     character = match[0]
-    if character == _WIDE_SPACE:
-        return character
     if character == _EMOJI_STYLE and _follows_symbol(match):
         return character
-    hides = unicodedata.category(character) in _HIDING or _is_selector(character)
-    return f"\\u{{{ord(character):x}}}" if hides else character
+    hides = unicodedata.category(character) in _HIDING or _BLANK.match(character)
+    return _written(character) if hides else character
 
 
 def _follows_symbol(match: re.Match[str]) -> bool:
     start = match.start()
-    return start > 0 and unicodedata.category(match.string[start - 1]) in {"So", "Sm", "Po"}
-
-
-def _is_selector(character: str) -> bool:
-    """Variation selectors change nothing that is seen and can carry hidden text."""
-    code = ord(character)
-    return 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF
-
-
-_PILES = re.compile(
-    rf"[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0e31\u0e34-\u0e3a"
-    rf"\u0e47-\u0e4e\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{{{MAX_MARKS + 1},}}"
-)
+    return start > 0 and unicodedata.category(match.string[start - 1]) in _SYMBOLS
 
 
 def _show_pile(match: re.Match[str]) -> str:
-    kept, piled = match[0][:MAX_MARKS], match[0][MAX_MARKS:]
-    return kept + "".join(f"\\u{{{ord(character):x}}}" for character in piled)
+    return match[0][:MAX_MARKS] + "".join(map(_written, match[0][MAX_MARKS:]))
+
+
+def _written(character: str) -> str:
+    return f"\\u{{{ord(character):x}}}"

@@ -7,6 +7,7 @@ from perlica.console.asked import Asked, Theme
 from perlica.console.entrance import Visitor
 from perlica.console.files import StaticFiles
 from perlica.console.navigation import list_pages
+from perlica.console.pages.pieces import is_digest
 from perlica.console.pages.scene import Scene, Sheet
 from perlica.console.rendering import Templates
 from perlica.console.settings import ConsoleSettings
@@ -35,7 +36,7 @@ class Frame:
         """A page's inside, the same for every visitor."""
         wording = scene.wording
         items = list_pages(scene.database, scene.asked.path, wording)
-        words = {"say": wording.say, "title": sheet.title}
+        words = {"say": wording.say, "is_digest": is_digest, "title": sheet.title}
         return Snapshot(
             title=sheet.title,
             news=sheet.news,

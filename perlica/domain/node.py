@@ -22,8 +22,8 @@ class NodeState(StrEnum):
     written_off = "written_off"
 
 
-LOST = frozenset({NodeState.absent, NodeState.written_off})
-"""Nodes whose sandboxes are lost."""
+ANSWERING = frozenset({NodeState.alive, NodeState.observed})
+"""Nodes that are thought to be there."""
 GIVEN_UP = frozenset({NodeState.silent, NodeState.unreachable})
 """Nodes that an Owner may write off."""
 

@@ -66,7 +66,7 @@ class Executor:
         try:
             if isinstance(work, Instant):
                 return self._run_instant(execution, work)
-            job = self._queue(execution, work)
+            job = self.queue(execution, work)
         except StaleState:
             return refusal(_TOO_LATE)
         except StoreUnavailable:
@@ -85,7 +85,11 @@ class Executor:
             operations.finish(operation, OperationState.succeeded, audit_detail({}))
         return answer(result.text, source=result.source, failed=result.failed, operation=operation)
 
-    def _queue(self, execution: Execution, work: InSandbox) -> SandboxJob:
+    def queue(self, execution: Execution, work: InSandbox) -> SandboxJob:
+        """Write it down as queued and spend its ticket; the job that somebody has to hand over.
+
+        Raises: StaleState when its ticket is used up, and what the schema refuses.
+        """
         with self.database.transaction():
             self._insert(execution)
             return work.prepare(execution.operation)

@@ -13,7 +13,7 @@ from perlica.domain.operation import OperationState
 from perlica.domain.ports import SandboxJob, SandboxRunner
 from perlica.gateway.ends import Answered, CallEnd, answer, refusal
 from perlica.gateway.execution import unknown_end
-from perlica.gateway.sandbox_actions import present
+from perlica.gateway.sandbox_results import present
 from perlica.sandboxes.recovery import job_to_look_up
 from perlica.stores.database import Database
 from perlica.stores.operations import Operation, OperationStore

@@ -7,32 +7,23 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from perlica.domain.errors import Refused
 from perlica.domain.ids import OperationId
 from perlica.domain.plan import ActionPlan, JsonValue
-from perlica.domain.ports import WRITING, JobKind, JobOutcome, SandboxJob
-from perlica.domain.sandbox import (
-    Absence,
-    Action,
-    BackendSandbox,
-    Command,
-    CommandOutcome,
-    FileRead,
-    FilesListed,
-    FileWritten,
-    ListFiles,
-    ReadFile,
-    WriteFile,
-)
+from perlica.domain.ports import WRITING, JobKind, SandboxJob
+from perlica.domain.sandbox import Action, Command, ListFiles, ReadFile, ReadLines, WriteFile
 from perlica.gateway.sandbox_facts import (
     find_usable,
     identity_of,
     queue_job,
     refuse_writes_while_unknown,
 )
-from perlica.gateway.tool import CallContext, InSandbox, Planned, ToolArguments, ToolResult
+from perlica.gateway.sandbox_results import present
+from perlica.gateway.tool import CallContext, InSandbox, Planned, ToolArguments
 
 _QUEUE_MARGIN_S = 60.0
 _FILE_WITHIN_S = 60.0
+_LINES_AT_ONCE = 200
 _ENVIRONMENT = (
     ("HOME", "/root"),
     ("LANG", "C.UTF-8"),
@@ -61,7 +52,13 @@ class ReadArguments(ToolArguments):
     sandbox: str = _SANDBOX
     path: str = Field(description="Absolute path of a file, or of a directory to list it.")
     directory: bool = Field(default=False, description="True to list a directory.")
-    offset_bytes: int = Field(default=0, ge=0, description="Where to begin reading.")
+    offset_bytes: int = Field(default=0, ge=0, description="Where to begin reading, in bytes.")
+    first_line: int | None = Field(
+        default=None, ge=1, description="Read whole lines from this one on, counted from 1."
+    )
+    last_line: int | None = Field(
+        default=None, ge=1, description="The last line wanted; without it 200 lines are read."
+    )
 
 
 class WriteArguments(ToolArguments):
@@ -117,34 +114,49 @@ class SandboxRead:
 
     name: ClassVar[str] = "sandbox_read"
     description: ClassVar[str] = (
-        "Read a text file of a sandbox, or list a directory. Long files are read in pieces."
+        "Read a text file of a sandbox, whole, by lines or by bytes, or list a directory. Long"
+        " files are read in pieces; a binary file is only named with its size."
     )
     arguments: ClassVar[type[ToolArguments]] = ReadArguments
 
     def plan(self, arguments: ReadArguments, context: CallContext) -> Planned:
         """See Tool."""
-        work: Action = (
-            ListFiles(path=arguments.path)
-            if arguments.directory
-            else ReadFile(
-                path=arguments.path,
-                offset_bytes=arguments.offset_bytes,
-                limit_bytes=context.settings.read_limit_bytes,
-            )
-        )
+        effect: dict[str, JsonValue] = {"path": arguments.path, "directory": arguments.directory}
+        if arguments.offset_bytes:
+            effect["offset_bytes"] = arguments.offset_bytes
+        work = _reading(arguments, context.settings.read_limit_bytes)
+        if isinstance(work, ReadLines):
+            effect |= {"first_line": work.first_line, "last_line": work.last_line}
         return _planned(
             context,
             arguments.sandbox,
             action="sandbox.read",
             kind=JobKind.list if arguments.directory else JobKind.read,
-            effect={
-                "path": arguments.path,
-                "directory": arguments.directory,
-                "offset_bytes": arguments.offset_bytes,
-            },
+            effect=effect,
             work=work,
             within_s=_FILE_WITHIN_S,
         )
+
+
+def _reading(arguments: ReadArguments, limit_bytes: int) -> ListFiles | ReadFile | ReadLines:
+    """What is to be read. Raises: Refused where the arguments contradict each other."""
+    first, last = arguments.first_line, arguments.last_line
+    by_lines = first is not None or last is not None
+    if sum((arguments.directory, by_lines, arguments.offset_bytes > 0)) > 1:
+        raise Refused(
+            "bad_arguments", "give only one of: directory, offset_bytes, first_line/last_line"
+        )
+    if arguments.directory:
+        return ListFiles(path=arguments.path)
+    if not by_lines:
+        return ReadFile(
+            path=arguments.path, offset_bytes=arguments.offset_bytes, limit_bytes=limit_bytes
+        )
+    first = first or 1
+    last = last or first + _LINES_AT_ONCE - 1
+    if last < first:
+        raise Refused("bad_arguments", "last_line must not be smaller than first_line")
+    return ReadLines(path=arguments.path, first_line=first, last_line=last, limit_bytes=limit_bytes)
 
 
 class SandboxWrite:
@@ -159,11 +171,15 @@ class SandboxWrite:
     def plan(self, arguments: WriteArguments, context: CallContext) -> Planned:
         """See Tool."""
         mode = 0o755 if arguments.executable else 0o644
-        work = WriteFile(
-            path=arguments.path,
-            content=arguments.content.encode("utf-8", "surrogatepass"),
-            mode=mode,
-        )
+        content = arguments.content.encode("utf-8", "surrogatepass")
+        limit_bytes = context.settings.read_limit_bytes
+        if len(content) > limit_bytes:
+            raise Refused(
+                "too_large",
+                f"{len(content)} bytes at once are too many, the limit is {limit_bytes};"
+                " write it in pieces with a command",
+            )
+        work = WriteFile(path=arguments.path, content=content, mode=mode)
         return _planned(
             context,
             arguments.sandbox,
@@ -182,7 +198,7 @@ def _planned(
     action: str,
     kind: JobKind,
     effect: dict[str, JsonValue],
-    work: Action,
+    work: Action | ReadLines,
     within_s: float,
 ) -> Planned:
     row = find_usable(context, sandbox)
@@ -211,60 +227,3 @@ def _planned(
             within_s=within_s + _QUEUE_MARGIN_S,
         ),
     )
-
-
-def present(sandbox: str, outcome: JobOutcome) -> ToolResult:
-    """The outcome of an action as text for the model."""
-    source = f"sandbox:{sandbox}"
-    match outcome:
-        case CommandOutcome():
-            failed = outcome.ended != "exited" or outcome.exit_code != 0
-            return ToolResult(text=_present_command(outcome), source=source, failed=failed)
-        case FileRead():
-            return ToolResult(text=_present_file(outcome), source=source)
-        case FilesListed():
-            return ToolResult(text=_present_listing(outcome), source=source)
-        case FileWritten():
-            verb = "replaced" if outcome.replaced else "created"
-            return ToolResult(text=f"{verb}, {outcome.size_bytes} bytes", source=source)
-        case BackendSandbox():
-            return ToolResult(text=f"sandbox {sandbox} is {outcome.state}", source=source)
-        case Absence():
-            return ToolResult(text=f"sandbox {sandbox} is deleted", source=source)
-
-
-def _present_command(outcome: CommandOutcome) -> str:
-    ending = {
-        "exited": f"exit code {outcome.exit_code}",
-        "signalled": f"ended by signal {outcome.signal}",
-        "timed_out": "stopped: time limit reached",
-        "cancelled": "stopped: cancelled",
-        "failed_to_start": "could not be started",
-    }.get(outcome.ended, outcome.ended)
-    parts = [f"{ending}, {outcome.duration_ms} ms"]
-    if outcome.output_lost:
-        parts.append("its output was lost with the node daemon; it is not run again")
-    for label, raw, total in (
-        ("stdout", outcome.stdout, outcome.stdout_bytes),
-        ("stderr", outcome.stderr, outcome.stderr_bytes),
-    ):
-        if total:
-            parts.append(f"{label} ({total} bytes):\n{raw.decode('utf-8', 'replace')}")
-    return "\n".join(parts)
-
-
-def _present_file(outcome: FileRead) -> str:
-    end = outcome.offset_bytes + len(outcome.content)
-    where = f"bytes {outcome.offset_bytes} to {end} of {outcome.size_bytes}"
-    if b"\0" in outcome.content:
-        return f"binary file, {outcome.size_bytes} bytes: not shown"
-    return f"{where}:\n{outcome.content.decode('utf-8', 'replace')}"
-
-
-def _present_listing(outcome: FilesListed) -> str:
-    lines = [
-        f"{e.kind:9} {e.mode & 0o7777:04o} {e.size_bytes:>10} {e.name}" for e in outcome.entries
-    ]
-    if not outcome.complete:
-        lines.append("… more entries are not shown")
-    return "\n".join(lines) or "(empty directory)"

@@ -22,6 +22,8 @@ def find_usable(context: CallContext, name: str) -> SandboxRow:
             "no_such_sandbox",
             f"there is no sandbox {name!r}; create it first (sandbox_manage, action create)",
         )
+    if row.state is SandboxState.deleting:
+        raise Refused("sandbox_ending", f"sandbox {name!r} is being deleted; nothing was done")
     if row.state not in _USABLE:
         raise Refused("sandbox_not_usable", f"sandbox {name!r} is {row.state.value} now")
     return row
@@ -74,6 +76,7 @@ def queue_job(
         operation=operation,
         sandbox=row.id,
         slot=row.slot or 0,
+        node=row.node,
         name=SandboxName(row.name),
         instance=row.instance,
         kind=kind,

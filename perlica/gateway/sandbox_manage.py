@@ -14,6 +14,7 @@ from perlica.domain.ids import OperationId
 from perlica.domain.plan import ActionPlan, JsonValue
 from perlica.domain.ports import Create, Delete, JobKind, JobOutcome, SandboxJob, Stop
 from perlica.domain.sandbox import BackendSandbox, SandboxImage, SandboxSpec, check_name
+from perlica.domain.texts import Language, say_duration
 from perlica.gateway.sandbox_facts import (
     current_image,
     find_usable,
@@ -21,6 +22,7 @@ from perlica.gateway.sandbox_facts import (
     queue_job,
     refuse_writes_while_unknown,
 )
+from perlica.gateway.sandbox_nodes import choose_node
 from perlica.gateway.tool import (
     CallContext,
     InSandbox,
@@ -30,6 +32,7 @@ from perlica.gateway.tool import (
     ToolResult,
 )
 from perlica.protection import Channel, protect
+from perlica.sandboxes.expiry import left_ms
 from perlica.stores.sandboxes import SandboxRow, SandboxStore
 
 _LIFECYCLE_WITHIN_S = 180.0
@@ -47,6 +50,10 @@ class ManageArguments(ToolArguments):
         max_length=_MAX_PURPOSE,
         description="What the sandbox is for (create, describe).",
     )
+    node: str = Field(
+        default="",
+        description="Node to create it on, for life; leave it empty unless a node was asked for.",
+    )
 
 
 class SandboxManage:
@@ -54,9 +61,11 @@ class SandboxManage:
 
     name: ClassVar[str] = "sandbox_manage"
     description: ClassVar[str] = (
-        "Manage sandboxes. image: what all sandboxes are made of. list: those that exist. create:"
-        " a new one (at most three exist). describe: change the purpose text. keep: leave it as it"
-        " is. stop: end what runs, files stay. delete: destroy it; this waits for an Owner."
+        "Manage sandboxes. image: what all sandboxes are made of. list: those that exist, with the"
+        " time left until one that nobody uses is deleted. create: a new one (at most three exist);"
+        " it is pinned to its node for life. describe: change the purpose text. keep: leave it as"
+        " it is; neither counts as a use. stop: end what runs, files stay. delete: destroy it; this"
+        " waits for an Owner."
     )
     arguments: ClassVar[type[ToolArguments]] = ManageArguments
 
@@ -121,14 +130,16 @@ def _show_list(context: CallContext) -> ToolResult:
     rows = SandboxStore(context.database).list_living()
     if not rows:
         return _said("there is no sandbox")
-    now = now_ms()
-    return _said(
-        "\n".join(
-            f"{row.name}: {row.state.value}, node {row.node}, image revision {row.image_revision},"
-            f" last used {(now - row.last_active_at_ms) // 60_000} minutes ago,"
-            f" purpose: {row.purpose.content}"
-            for row in rows
-        )
+    now, idle_ms = now_ms(), context.settings.idle_ms
+    return _said("\n".join(_describe_row(row, now, idle_ms) for row in rows))
+
+
+def _describe_row(row: SandboxRow, now: int, idle_ms: int) -> str:
+    used = say_duration(now - row.last_active_at_ms, Language.en)
+    left = say_duration(left_ms(row, idle_ms, now), Language.en)
+    return (
+        f"{row.name}: {row.state.value}, node {row.node}, image revision {row.image_revision},"
+        f" last used {used} ago, deleted in {left} unless used, purpose: {row.purpose.content}"
     )
 
 
@@ -140,8 +151,9 @@ def _plan_create(arguments: ManageArguments, context: CallContext) -> Planned:
     spec = SandboxSpec(
         name=name,
         purpose=arguments.purpose,
-        node=context.settings.node,
+        node=choose_node(context, arguments.node),
         limits=context.settings.sandbox_limits,
+        idle_ms=context.settings.idle_ms,
     )
     limits = spec.limits
     plan = ActionPlan(
@@ -158,6 +170,7 @@ def _plan_create(arguments: ManageArguments, context: CallContext) -> Planned:
             "cpu_millis": limits.cpu_millis,
             "disk_bytes": limits.disk_bytes,
             "network": spec.network,
+            "idle_ms": spec.idle_ms,
         },
         destination=f"node:{spec.node}",
         expected="created",
@@ -174,7 +187,7 @@ def _plan_create(arguments: ManageArguments, context: CallContext) -> Planned:
 
     def present(outcome: JobOutcome) -> ToolResult:
         state = outcome.state if isinstance(outcome, BackendSandbox) else "created"
-        return _said(f"sandbox {name} is {state}\n{_describe_image(image)}")
+        return _said(f"sandbox {name} is {state}, node {spec.node}\n{_describe_image(image)}")
 
     return _in_sandbox(plan, prepare, present)
 

@@ -28,8 +28,9 @@ class ToolArguments(BaseModel):
 class ToolSettings:
     """Finite limits that tools keep, whatever the arguments say."""
 
-    node: str
+    nodes: tuple[str, ...]
     sandbox_limits: SandboxLimits
+    idle_ms: int
     exec_within_s: int
     output_limit_bytes: int
     read_limit_bytes: int

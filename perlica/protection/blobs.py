@@ -1,4 +1,5 @@
-"""Encoded blobs: base64, hexadecimal and compressed content, opened and scanned like any other text.
+"""Encoded blobs: base64, hexadecimal and compressed content, opened and scanned like any other
+text.
 
 The scan calls this for each reading; a blob with a hit inside is redacted as a whole.
 """
@@ -97,7 +98,9 @@ def _base32(run: bytes) -> bytes | None:
 
 
 def _opened(content: bytes, budget: Budget) -> bytes | None:
-    """Return text as it is, packed content unpacked, UTF-16 as UTF-8, and nothing of anything else."""
+    """Return text as it is, packed content unpacked, UTF-16 as UTF-8, and nothing of anything
+    else.
+    """
     for magic, unpack in _PACKERS:
         if content.startswith(magic):
             unpacked = _unpack(content, unpack, budget)
@@ -151,7 +154,9 @@ def _is_utf16(content: bytes) -> bool:
 
 
 def _is_texty(content: bytes) -> bool:
-    """Return whether nearly all bytes are printable ASCII, or the content is UTF-8 with few controls."""
+    """Return whether nearly all bytes are printable ASCII, or the content is UTF-8 with few
+    controls.
+    """
     others = content.translate(None, _TEXT_BYTES)
     if len(others) <= len(content) * (1 - _PRINTABLE_SHARE):
         return True

@@ -1,6 +1,7 @@
 """Bounds of one scan: time, size, depth and number of findings.
 
-The scanner asks between rules and matches. A bound that is hit raises, and the entry turns that into
+The scanner asks between rules and matches. A bound that is hit raises, and the entry turns that
+into
 `scan_incomplete`: a scan that was not finished must never look like a clean one.
 """
 
@@ -13,7 +14,7 @@ OVERLAP_BYTES: Final = 8 * 1024
 MAX_VALUE_BYTES: Final = 64 * 1024 * 1024
 DEADLINE_S: Final = 0.25
 """Processor time one unit may take: a busy machine must not withhold a message."""
-DEADLINE_WALL_S: Final = 3.0
+DEADLINE_WALL_S: Final = 10.0
 MAX_DECODE_DEPTH: Final = 4
 MAX_DECODED_BYTES: Final = 1024 * 1024
 MAX_VIEW_BYTES: Final = 4 * 1024 * 1024
@@ -26,7 +27,7 @@ class ScanIncomplete(Exception):
 
 @dataclass(slots=True)
 class Budget:
-    """What one unit may still spend: until when by the thread's processor time, and by the clock."""
+    """What one unit may still spend: until when by processor time and by the clock."""
 
     deadline_s: float
     deadline_wall_s: float

@@ -25,7 +25,8 @@ def truncate(
 ) -> Protected:
     """Return at most `max_code_points` of the text; a shortened text says how much is missing.
 
-    `keep="both"` keeps the beginning and the end. Status and finding count stay those of the whole text.
+    `keep="both"` keeps the beginning and the end. Status and finding count stay those of the
+    whole text.
     """
     text = protected.content
     if len(text) <= max_code_points:
@@ -42,7 +43,8 @@ def truncate(
 
 
 def split(protected: Protected, max_code_points: int) -> tuple[Protected, ...]:
-    """Return the text in parts of at most `max_code_points`: at a paragraph, else a line, sentence or character.
+    """Return the text in parts of at most `max_code_points`: at a paragraph, else a line,
+    sentence or character.
 
     White space at a cut is dropped. A value without text is its only part. Each part counts its own
     placeholders as findings.
@@ -69,9 +71,11 @@ def split(protected: Protected, max_code_points: int) -> tuple[Protected, ...]:
 def join_contents(
     parts: Iterable[Protected], separator: str
 ) -> tuple[str, tuple[Finding, ...], int] | Protected:
-    """Return text, findings and count of all parts together, or the value without text that they become.
+    """Return text, findings and count of all parts together, or the value without text that they
+    become.
 
-    One part whose scan did not end leaves nothing of the others: the status of the whole is the worst.
+    One part whose scan did not end leaves nothing of the others: the status of the whole is the
+    worst.
     """
     every = tuple(parts)
     status = worst([part.status for part in every])
@@ -107,7 +111,9 @@ def _parts(text: str, most: int) -> Iterator[str]:
 
 
 def _best_end(text: str, start: int, limit: int) -> int:
-    """Return the last good place to end a part: the coarsest that leaves it at least a quarter full."""
+    """Return the last good place to end a part: the coarsest that leaves it at least a quarter
+    full.
+    """
     least = start + (limit - start) // 4
     for boundary in (_PARAGRAPH, _LINE, _SENTENCE, _SPACE):
         ends = [match.end() for match in boundary.finditer(text, least, limit)]
@@ -132,13 +138,15 @@ def _placeholder_around(text: str, at: int) -> tuple[int, int] | None:
 def _safe_cut(text: str, at: int, start: int = 0) -> int:
     """Return the last place at or before `at` where a cut tears nothing.
 
-    A single character longer than the room (thousands of marks on one letter) is cut at a code point.
+    A single character longer than the room (thousands of marks on one letter) is cut at a code
+    point.
     """
     place = at
     while place > start and not _is_safe(text, place):
         around = _placeholder_around(text, place)
         place = around[0] if around else place - 1
-    return place if place > start or at == start else at
+    is_one_character = place == start and _placeholder_around(text, at) is None
+    return at if is_one_character else place
 
 
 def _safe_cut_after(text: str, at: int) -> int:

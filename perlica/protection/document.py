@@ -116,7 +116,9 @@ def _line_end(data: bytes, at: int) -> int:
 def _find_again(
     data: bytes, places: Sequence[tuple[int, int]], *, as_json: bool
 ) -> tuple[Span, ...]:
-    """Return what is found in redacted `data`; of a long text only the surroundings of what changed."""
+    """Return what is found in redacted `data`; of a long text only the surroundings of what
+    changed.
+    """
     if len(data) <= UNIT_BYTES:
         return find_spans(data.decode(), as_json=as_json)
     spans = redaction.unite(_hits_in(data, _surroundings(data, places)), data)

@@ -1,16 +1,16 @@
 """The matching engine: RE2 over bytes, so that no pattern takes more than linear time.
 
-Every rule compiles its patterns here. Bytes are matched as Latin-1 on UTF-8 text: classes and bounds are
+Every rule compiles its patterns here. Bytes are matched as Latin-1 on UTF-8 text: classes and
+bounds are
 ASCII, Chinese words stand as their bytes, and no offsets need translating.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import re2
 from re2 import _re2
-
 
 _PART: Final = re.compile(r"\\.|\[(?:\\.|[^\]\\])+\]|[^\x00-\x7f]|[\x00-\x7f]", re.DOTALL)
 _FROM_HERE = _re2.RE2.Anchor.ANCHOR_START
@@ -54,7 +54,7 @@ class Pattern:
 
     __slots__ = ("_match", "groups")
 
-    def __init__(self, source: bytes, options: Any) -> None:
+    def __init__(self, source: bytes, options: object) -> None:
         """Compile.
 
         Raises:
@@ -63,7 +63,7 @@ class Pattern:
         compiled = _re2.RE2(source, options)
         if not compiled.ok():
             raise re2.error(compiled.error())
-        self._match: Callable[[Any, bytes, int, int], _Spans] = compiled.Match
+        self._match: Callable[[object, bytes, int, int], _Spans] = compiled.Match
         self.groups: int = compiled.NumberOfCapturingGroups()
 
     def finditer(self, text: bytes, pos: int = 0, endpos: int | None = None) -> Iterator[Match]:
@@ -85,7 +85,7 @@ class Pattern:
         """Return the first match."""
         return self._one(_ANYWHERE, text, pos, endpos)
 
-    def _one(self, anchor: Any, text: bytes, pos: int, endpos: int | None) -> Match | None:
+    def _one(self, anchor: object, text: bytes, pos: int, endpos: int | None) -> Match | None:
         end = len(text) if endpos is None else min(endpos, len(text))
         if pos > end:
             return None
@@ -113,11 +113,11 @@ class Gates:
         found = self._set.Match(data)
         if found is not None:
             return frozenset(self._words[index] for index in found)
-        # None means no word, or an automaton that outgrew its memory: then every word counts as seen.
+        # None: no word, or an automaton that outgrew its memory; then every word counts.
         return frozenset(self._words if self._any.search(data) else ())
 
 
-def _options(*, ignore_case: bool) -> Any:
+def _options(*, ignore_case: bool) -> object:
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.log_errors = False
@@ -135,14 +135,17 @@ def linear(pattern: str, *, ignore_case: bool = False) -> Pattern:
     A negated class never reaches into a placeholder (see `placeholder.FILLER`).
 
     Raises:
-        re2.error: RE2 does not take the pattern (look-around, back reference, repetition over 1,000).
+        re2.error: RE2 does not take the pattern (look-around, back reference, repetition over
+        1,000).
     """
     source = _in_bytes(pattern).replace(b"[^", b"[^\\xff")
     return Pattern(source, _ANY_CASE if ignore_case else _EXACT_CASE)
 
 
 def _in_bytes(pattern: str) -> bytes:
-    """Return the pattern with every character of several bytes as one group: `了?` means the whole of it."""
+    """Return the pattern with every character of several bytes as one group: `了?` means the whole
+    of it.
+    """
     if pattern.isascii():
         return pattern.encode()
     return "".join(_grouped(part) for part in _PART.findall(pattern)).encode()

@@ -1,6 +1,7 @@
 """The one entrance: text or JSON goes in, sealed text comes out (spec: ContentProtection).
 
-Intake, gateway, runtime, outbox, logs and every client call this before anything leaves their hands.
+Intake, gateway, runtime, outbox, logs and every client call this before anything leaves their
+hands.
 Any failure in here is `scan_incomplete`: no text, no reason that could hold some.
 """
 
@@ -38,7 +39,9 @@ def protect(value: JsonValue, channel: Channel) -> Protected:
 
 
 def protect_line(text: str) -> str:
-    """Return a finished log line, redacted; a fixed text when it could not be scanned. Never raises."""
+    """Return a finished log line, redacted; a fixed text when it could not be scanned. Never
+    raises.
+    """
     protected = protect(text, Channel.LOG)
     return protected.content if protected.is_usable else _LINE_WITHHELD
 

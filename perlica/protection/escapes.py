@@ -10,11 +10,14 @@ from perlica.protection.engine import Match, linear
 
 _JOIN: Final = (
     r"\\\r?\n[ \t]*|`\r?\n[ \t]*|\^\r?\n[ \t]*|\\n[ \t]*\\?\r?\n"
-    r"|\\?[\"'][ \t]*(?:\+|\.|&|\|\||\.\.|~|%|<>)?[ \t]*(?:\\?\r?\n[ \t]*(?:[+.&|>#]{1,2}[ \t]*)?)?[fbru]?\\?[\"']"
+    r"|\\?[\"'][ \t]*(?:\+|\.|&|\|\||\.\.|~|%|<>)?[ \t]*(?:\\?\r?\n[ \t]*(?:[+.&|>#]{1,2}[ \t]*)"
+    r"?)?[fbru]?\\?[\"']"
 )
 _ESCAPE: Final = (
-    r"%[0-9A-Fa-f]{2}|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\u\{[0-9a-fA-F]{1,6}\}"
-    r"|\\x[0-9a-fA-F]{2}|\\[nrt\"'/\\&=:@]|\\0?[0-3][0-7]{2}|&#[0-9]{2,7};|&#[xX][0-9a-fA-F]{2,6};|&[a-zA-Z]{2,8};"
+    r"%[0-9A-Fa-f]{2}|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]"
+    r"{4}|\\u\{[0-9a-fA-F]{1,6}\}"
+    r"|\\x[0-9a-fA-F]{2}|\\[nrt\"'/\\&=:@]|\\0?[0-3][0-7]{2}|&#[0-9]{2,7};|&#[xX][0-9a-fA-F]{2,"
+    r"6};|&[a-zA-Z]{2,8};"
 )
 _PRINTABLE: Final = r"=\r?\n(?:> ?)?|=[0-9A-F]{2}"
 CHANGING: Final = linear(f"({_JOIN})|({_ESCAPE})")
@@ -33,7 +36,9 @@ Change = tuple[int, int, bytes]
 
 
 def changes(data: bytes, match: Match) -> list[Change]:
-    """Return what the match of one of the patterns changes; nothing when it only looked like an escape."""
+    """Return what the match of one of the patterns changes; nothing when it only looked like an
+    escape.
+    """
     start, end = match.span()
     if match.start(1) >= 0:
         if _is_inside_token(data, start, end):
@@ -51,12 +56,17 @@ def _as_change(match: Match, new: bytes | None) -> list[Change]:
 
 
 def _is_inside_token(data: bytes, start: int, end: int) -> bool:
-    return 0 < start and end < len(data) and data[start - 1] in _TOKEN_BYTE and data[end] in _TOKEN_BYTE
+    return (
+        start > 0
+        and end < len(data)
+        and data[start - 1] in _TOKEN_BYTE
+        and data[end] in _TOKEN_BYTE
+    )
 
 
 def unescaped(match: Match) -> bytes | None:
     """Return what an escape stands for, None when it is none."""
-    found = match.group() 
+    found = match.group()
     if found[:1] == b"%":
         return bytes.fromhex(found.replace(b"%", b"").decode())
     if found[:1] == b"&":
@@ -74,16 +84,16 @@ def unescaped(match: Match) -> bytes | None:
 def _from_code_units(found: bytes) -> bytes:
     if found[2:3] == b"{":
         code = int(found[3:-1], 16)
-        return chr(code).encode(errors="replace") if code < 0x110000 else b"?"  # noqa: PLR2004
+        return chr(code).encode(errors="replace") if code < 0x110000 else b"?"
     units = bytes.fromhex(found.replace(b"\\u", b"").decode())
     return units.decode("utf-16-be", errors="replace").encode(errors="replace")
 
 
 def _unquoted(data: bytes, match: Match) -> bytes | None:
-    """A soft break ends a full line; only what needs it is escaped, letters and digits never are."""
-    found = match.group() 
+    """A soft break ends a full line; only what needs it is escaped, never a letter or digit."""
+    found = match.group()
     if b"\n" in found:
         start = data.rfind(b"\n", max(0, match.start() - _LONGEST_LINE), match.start())
         return b"" if match.start() - start > _FULL_LINE else None
     byte = int(found[1:], 16)
-    return bytes([byte]) if byte >= 0x80 or byte in b"=\r\n\t ?_" else None  # noqa: PLR2004
+    return bytes([byte]) if byte >= 0x80 or byte in b"=\r\n\t ?_" else None

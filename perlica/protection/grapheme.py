@@ -1,6 +1,7 @@
 """Where a text may be cut without tearing what a reader sees as one character.
 
-Cuts ask here. The test is coarser than Unicode's UAX 29: it never allows a cut that UAX 29 forbids, and
+Cuts ask here. The test is coarser than Unicode's UAX 29: it never allows a cut that UAX 29
+forbids, and
 forbids a few that it allows.
 """
 
@@ -37,7 +38,9 @@ def _are_both(before: str, after: str, first: str, last: str) -> bool:
 
 
 def _are_hangul(before: str, after: str) -> bool:
-    """Only decomposed Hangul joins: a precomposed syllable takes at most a trailing jamo after it."""
+    """Only decomposed Hangul joins: a precomposed syllable takes at most a trailing jamo after
+    it.
+    """
     if "\uac00" <= after <= "\ud7a3":
         return "\u1100" <= before <= "\u115f" or "\ua960" <= before <= "\ua97f"
     return any(low <= before <= high for low, high in _HANGUL) and any(

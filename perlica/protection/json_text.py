@@ -1,6 +1,8 @@
-"""JSON documents: values judged by the path of names above them, and redaction that keeps the document valid.
+"""JSON documents: values judged by the path of names above them, and redaction that keeps the
+document valid.
 
-The document's scan uses it when the whole text is one JSON value; log lines with JSON in them are plain text.
+The document's scan uses it when the whole text is one JSON value; log lines with JSON in them are
+plain text.
 """
 
 import json
@@ -19,9 +21,12 @@ from perlica.protection.vocabulary import Announces, KeyName, understand
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 _ESCAPE: Final = re.compile(rb"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _TELLS_NOTHING: Final = frozenset(
-    "value val values data default text content current raw plain plaintext string stringvalue secretstring _text $ #text v".split()
+    "value val values data default text content current raw plain plaintext string stringvalue "
+    "secretstring _text $ #text v".split()
 )
-_NAMING: Final = frozenset("name key id field variable var env option property parameter label header k".split())
+_NAMING: Final = frozenset(
+    "name key id field variable var env option property parameter label header k".split()
+)
 _VALUE: Final = frozenset("value val default content data v stringvalue".split())
 _SETTING: Final = Setting(quoted=True, alone=True, firm=True)
 _LONGEST_ESCAPE: Final = 6
@@ -29,7 +34,9 @@ _LONGEST_ESCAPE: Final = 6
 
 @dataclass(slots=True)
 class _Level:
-    """An object or list that is open: the name it stands under, and the scalars seen in it by name."""
+    """An object or list that is open: the name it stands under, and the scalars seen in it by
+    name.
+    """
 
     is_object: bool
     name: str
@@ -39,7 +46,7 @@ class _Level:
 
 def is_json(text: str) -> bool:
     """Return whether the whole text is one JSON object or list."""
-    if not text.lstrip()[:1] in {"{", "["}:
+    if text.lstrip()[:1] not in {"{", "["}:
         return False
     try:
         json.loads(text)
@@ -67,7 +74,9 @@ def find_hits(data: bytes, budget: Budget) -> Iterator[Hit]:
 
 
 def _telling(level: _Level) -> str:
-    """Return the name that a new object or list stands under: its own, or the next one above that tells more."""
+    """Return the name that a new object or list stands under: its own, or the next one above that
+    tells more.
+    """
     name = level.pending
     return level.name if not name or name.lower() in _TELLS_NOTHING else name
 
@@ -111,7 +120,9 @@ def _decoded(token: bytes) -> str:
 
 
 def fit(spans: Sequence[Span], data: bytes) -> tuple[Span, ...]:
-    """Return the spans cut to the insides of strings and to whole bare values, whole escapes only."""
+    """Return the spans cut to the insides of strings and to whole bare values, whole escapes
+    only.
+    """
     tokens = [m.span() for m in _TOKEN.finditer(data) if m.group() not in _MARKS]
     starts = [start for start, _ in tokens]
     fitted: dict[int, Span] = {}

@@ -1,4 +1,5 @@
-"""Whether a value beside a key name is to be redacted: the name's promise weighed against the value's look.
+"""Whether a value beside a key name is to be redacted: the name's promise weighed against the
+value's look.
 
 The key-value rule, the Chinese grammar, headers, tables and the JSON walk all ask here.
 """
@@ -21,7 +22,9 @@ _SENTENCE_WORDS: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """How the value stands: in quotes, alone on its line, and how firmly a separator binds it to the name."""
+    """How the value stands: in quotes, alone on its line, and how firmly a separator binds it to
+    the name.
+    """
 
     quoted: bool
     alone: bool
@@ -31,15 +34,12 @@ class Setting:
 def is_secret(name: KeyName, value: str, setting: Setting) -> bool:
     """Return whether `value`, read beside `name`, must vanish."""
     looked_at = value[:_LONGEST_JUDGED]
-    if values.is_stand_in(looked_at) or values.is_public(looked_at):
-        return False
-    if values.is_reference(looked_at, quoted=setting.quoted):
-        return False
-    if not looked_at.isascii() or "\x00" in looked_at:
+    if not looked_at.isascii() or "\x00" in looked_at or _is_no_secret(looked_at, setting):
         return False
     if " " in looked_at.strip():
         return name.announces >= Announces.SECRET and _is_phrase(looked_at, name)
-    if not setting.quoted and values.is_name_chain(looked_at) and not _may_be_word(name, looked_at, setting):
+    is_name = not setting.quoted and values.is_name_chain(looked_at)
+    if is_name and not _may_be_word(name, looked_at, setting):
         return False
     match name.announces:
         case Announces.PASSWORD:
@@ -47,9 +47,18 @@ def is_secret(name: KeyName, value: str, setting: Setting) -> bool:
         case Announces.SECRET:
             return _is_token(looked_at, name, setting)
         case Announces.MAYBE_SECRET | Announces.ACCESS_ID:
-            return _is_doubtless(looked_at, name, setting)
+            return _is_doubtless(looked_at, name)
         case _:
             return False
+
+
+def _is_no_secret(value: str, setting: Setting) -> bool:
+    """Return whether the value itself says that it is a stand-in, public, or a reference."""
+    return (
+        values.is_stand_in(value)
+        or values.is_public(value)
+        or values.is_reference(value, quoted=setting.quoted)
+    )
 
 
 def _may_be_word(name: KeyName, value: str, setting: Setting) -> bool:
@@ -64,10 +73,10 @@ def _is_password(value: str, name: KeyName, setting: Setting) -> bool:
     if values.is_measure(value):
         return value.isdigit() and len(value) >= (4 if setting.firm else 6)
     if not setting.firm:
-        return class_count(value) >= 3 and len(value) >= 6  # noqa: PLR2004 - looser binding, stronger look
+        return class_count(value) >= 3 and len(value) >= 6
     if values.is_prose(value):
-        return len(value) >= 4 and (setting.quoted or setting.alone)  # noqa: PLR2004
-    return len(value) >= 3 or name.is_loud  # noqa: PLR2004
+        return len(value) >= 4 and (setting.quoted or setting.alone)
+    return len(value) >= 3 or name.is_loud
 
 
 def _is_token(value: str, name: KeyName, setting: Setting) -> bool:
@@ -81,10 +90,15 @@ def _is_token(value: str, name: KeyName, setting: Setting) -> bool:
         return not _is_worded(value)
     if is_dice(value):
         return True
-    return setting.firm and not values.is_prose(value) and class_count(value) >= 3 and not _is_worded(value)  # noqa: PLR2004
+    return (
+        setting.firm
+        and not values.is_prose(value)
+        and class_count(value) >= 3
+        and not _is_worded(value)
+    )
 
 
-def _is_doubtless(value: str, name: KeyName, setting: Setting) -> bool:
+def _is_doubtless(value: str, name: KeyName) -> bool:
     if name.kind == "password":  # `pw: …`, `pass=…`; a loud PASS: is a test report
         return not name.is_loud and values.is_strong(value) and not _is_worded(value)
     if len(value) < _SHORTEST_DICE or values.UUID.match(value):
@@ -92,19 +106,32 @@ def _is_doubtless(value: str, name: KeyName, setting: Setting) -> bool:
     if values.HEXADECIMAL.match(value):
         return name.is_loud or name.kind != "key" or not name.is_bare
     if name.announces is Announces.ACCESS_ID and _CAPITAL_ID.match(value):
-        return sum(map(str.isdigit, value)) > 1
+        return any(map(str.isdigit, value))
     return is_dice(value)
 
 
 def _is_worded(value: str) -> bool:
-    """True for names such as `my-app-secret-v2`: words and small numbers between hyphens or dots."""
-    parts = [part for part in value.replace("_", "-").replace(".", "-").replace("/", "-").replace(":", "-").split("-") if part]
-    if len(parts) < 2:  # noqa: PLR2004
+    """True for names such as `my-app-secret-v2`: words and small numbers between hyphens."""
+    parts = [
+        part
+        for part in value.replace("_", "-")
+        .replace(".", "-")
+        .replace("/", "-")
+        .replace(":", "-")
+        .split("-")
+        if part
+    ]
+    if len(parts) < 2:
         return False
     return all(
-        (part.isalpha() and (part.islower() or part.istitle() or part.isupper()) and len(part) <= 14 and wordiness(part) > -0.5)  # noqa: PLR2004
-        or (part.isdigit() and len(part) <= 4)  # noqa: PLR2004
-        or (part[:-1].isalpha() and part[-1].isdigit() and len(part) <= 8)  # noqa: PLR2004
+        (
+            part.isalpha()
+            and (part.islower() or part.istitle() or part.isupper())
+            and len(part) <= 14
+            and wordiness(part) > -0.5
+        )
+        or (part.isdigit() and len(part) <= 4)
+        or (part[:-1].isalpha() and part[-1].isdigit() and len(part) <= 8)
         for part in parts
     )
 

@@ -31,7 +31,8 @@ _ORDINARY: Final = (
 class OperatorRule:
     """One extra rule.
 
-    `pattern` is RE2; its first group, or else the whole match, is redacted. With `keywords`, one of them
+    `pattern` is RE2; its first group, or else the whole match, is redacted. With `keywords`, one
+    of them
     must stand within 120 bytes before the match. Examples are held against the rule at start.
     """
 
@@ -71,11 +72,14 @@ def configure(extra_rules: Sequence[OperatorRule]) -> None:
     """Put the operator's rules in force, in place of those of an earlier call.
 
     Raises:
-        Misconfigured: a rule is not linear, matches nothing at all or ordinary text, or fails an example;
+        Misconfigured: a rule is not linear, matches nothing at all or ordinary text, or fails an
+        example;
             the text names the rule by kind and number, never an example.
     """
     if len(extra_rules) > _MOST_RULES:
-        raise _wrong("too_many", f"at most {_MOST_RULES} extra rules", "Join patterns of one kind with |.")
+        raise _wrong(
+            "too_many", f"at most {_MOST_RULES} extra rules", "Join patterns of one kind with |."
+        )
     detectors = tuple(_checked(number, rule) for number, rule in enumerate(extra_rules, 1))
     rules.extend(detectors, frozenset(rule.kind for rule in extra_rules))
 
@@ -83,7 +87,9 @@ def configure(extra_rules: Sequence[OperatorRule]) -> None:
 def _checked(number: int, rule: OperatorRule) -> _Detector:
     name = f"extra rule {number} ({rule.kind[:31]})"
     if not _KIND.fullmatch(rule.kind):
-        raise _wrong("kind", f"{name}: a kind is 2 to 31 of a-z, 0-9, _", "Write kind = \"acme_token\".")
+        raise _wrong(
+            "kind", f"{name}: a kind is 2 to 31 of a-z, 0-9, _", 'Write kind = "acme_token".'
+        )
     if len(rule.pattern) > _LONGEST_PATTERN or not is_linear(rule.pattern):
         raise _wrong(
             "pattern",
@@ -101,7 +107,9 @@ def _checked(number: int, rule: OperatorRule) -> _Detector:
     ):
         for position, example in enumerate(examples, 1):
             if detector.finds(example) is not expected:
-                raise _wrong(kind, f"{name}: fails its {kind} example {position}", "Correct one of them.")
+                raise _wrong(
+                    kind, f"{name}: fails its {kind} example {position}", "Correct one of them."
+                )
     return detector
 
 

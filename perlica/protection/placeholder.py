@@ -1,7 +1,8 @@
 """Placeholders: the typed, numbered, inert marks that stand where a credential stood.
 
 `⟦凭据:KIND:N⟧`: the same value has the same N inside one text; N starts again in the next text, so
-that two texts cannot be linked. Redaction writes them, the scanner never looks into them, cuts never
+that two texts cannot be linked. Redaction writes them, the scanner never looks into them, cuts
+never
 divide them, and text that merely imitates one is changed so that it no longer does.
 """
 
@@ -18,9 +19,11 @@ ANY: Final = re.compile(r"⟦凭据:[a-z0-9_]{2,40}:[0-9]{1,5}⟧")
 _EXACT: Final = re.compile("⟦凭据:([a-z0-9_]{2,40}):([0-9]{1,5})⟧")
 _EXACT_BYTES: Final = re.compile("⟦凭据:([a-z0-9_]{2,40}):[0-9]{1,5}⟧".encode())
 _PUBLIC_ARMOUR: Final = re.compile(
-    rb"-----BEGIN (?:CERTIFICATE|TRUSTED CERTIFICATE|X509 C(?:RL|ERTIFICATE)|(?:NEW )?CERTIFICATE REQUEST|PKCS7|(?:RSA |EC |DSA )?PUBLIC KEY"
+    rb"-----BEGIN (?:CERTIFICATE|TRUSTED CERTIFICATE|X509 C(?:RL|ERTIFICATE)|(?:NEW )"
+    rb"?CERTIFICATE REQUEST|PKCS7|(?:RSA |EC |DSA )?PUBLIC KEY"
     rb"|PGP PUBLIC KEY BLOCK|PGP SIGNATURE|SSH SIGNATURE|DH PARAMETERS)-----[> \t]*\r?\n"
-    rb"(?:[> \t]*(?:[A-Za-z0-9+/]{60,80}|[A-Za-z0-9+/]{1,80}={0,2}|=[A-Za-z0-9+/]{4}|(?:Version|Comment): [^\n]{0,80}|)[ \t]*\r?\n){1,1000}?"
+    rb"(?:[> \t]*(?:[A-Za-z0-9+/]{60,80}|[A-Za-z0-9+/]{1,80}={0,2}|=[A-Za-z0-9+/]{4}|(?:Version|"
+    rb"Comment): [^\n]{0,80}|)[ \t]*\r?\n){1,1000}?"
     rb"[> \t]*-----END "
 )
 _LOOK_ALIKE: Final = re.compile("⟦(?=[^⟧\n]{0,8}凭)")
@@ -39,7 +42,9 @@ def escape_look_alikes(text: str, is_kind: Callable[[str], bool]) -> str:
 
 
 def blank(data: bytes) -> bytes:
-    """Return UTF-8 `data` of the same length; placeholders and public keys are turned into filler."""
+    """Return UTF-8 `data` of the same length; placeholders and public keys are turned into
+    filler.
+    """
     if b"-----BEGIN " in data:
         data = _PUBLIC_ARMOUR.sub(lambda match: FILLER * len(match.group()), data)
     if b"\xe2\x9f\xa6" not in data:
@@ -48,7 +53,9 @@ def blank(data: bytes) -> bytes:
 
 
 class Numbering:
-    """Gives each distinct value of one text its number; numbers that the text already uses stay theirs."""
+    """Gives each distinct value of one text its number; numbers that the text already uses stay
+    theirs.
+    """
 
     def __init__(self, text: str) -> None:
         self._next = 1 + max((int(match.group(2)) for match in _EXACT.finditer(text)), default=0)

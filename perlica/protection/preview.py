@@ -6,10 +6,10 @@ Shows the redacted text and which rule spoke on which line; the secret itself is
 from dataclasses import dataclass, field
 
 from perlica.protection import document, placeholder
+from perlica.protection.entry import protect
 from perlica.protection.json_text import is_json
 from perlica.protection.rules import is_kind
 from perlica.protection.seal import Channel, Protected
-from perlica.protection.entry import protect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

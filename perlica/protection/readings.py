@@ -23,7 +23,9 @@ _MATCHES_BETWEEN_CHECKS: Final = 256
 
 
 def unescape(data: bytes, budget: Budget) -> View | None:
-    """Return windows of `data` with escapes undone and broken strings joined, None when there are none."""
+    """Return windows of `data` with escapes undone and broken strings joined, None when there are
+    none.
+    """
     printable = b"=" in data and IS_QUOTED_PRINTABLE.search(data)
     builder = ViewBuilder()
     group: list[Change] = []
@@ -43,7 +45,9 @@ def unescape(data: bytes, budget: Budget) -> View | None:
 
 
 def rejoin(data: bytes, budget: Budget) -> tuple[View, tuple[int, ...]] | None:
-    """Return windows of wrapped lines made whole and their seams, None when nothing looks wrapped."""
+    """Return windows of wrapped lines made whole and their seams, None when nothing looks
+    wrapped.
+    """
     return join_lines(data, budget) if b"\n" in data else None
 
 

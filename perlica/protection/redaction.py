@@ -1,4 +1,6 @@
-"""From hits to redacted text: spans are united, numbered and replaced, then the result is scanned again."""
+"""From hits to redacted text: spans are united, numbered and replaced, then the result is scanned
+again.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +25,9 @@ class Span:
 
 
 def unite(hits: Iterable[Hit], data: bytes) -> tuple[Span, ...]:
-    """Return the union of overlapping hits in order, each edge moved outward to a whole character."""
+    """Return the union of overlapping hits in order, each edge moved outward to a whole
+    character.
+    """
     return tuple(_united(sorted(hits, key=lambda hit: (hit.start, -hit.end)), data))
 
 
@@ -58,7 +62,7 @@ def _continues(data: bytes, at: int) -> bool:
 def replace(
     data: bytes, spans: Sequence[Span], numbering: Numbering
 ) -> tuple[bytes, tuple[tuple[int, int], ...]]:
-    """Return `data` with each span replaced by its placeholder, and where the placeholders stand."""
+    """Return `data` with each span replaced by a placeholder, and where these stand."""
     pieces: list[bytes] = []
     places: list[tuple[int, int]] = []
     at = length = 0
@@ -76,7 +80,9 @@ def replace(
 
 
 def _is_bare_value(data: bytes, span: Span) -> bool:
-    """True for `"pin": 1234` in a line of JSON: the placeholder takes quotes, so that the line stays valid."""
+    """True for `"pin": 1234` in a line of JSON: the placeholder takes quotes, so that the line
+    stays valid.
+    """
     before = data[max(0, span.start - 4) : span.start].rstrip(b" ")
     after = data[span.end : span.end + 1]
     return before.endswith(b'":') and after in {b",", b"}", b"]"} and data[span.start] != ord('"')

@@ -1,6 +1,8 @@
-"""The sealed text: `Protected` is the only text that stores, clients, the gateway, logs and the outbox accept.
+"""The sealed text: `Protected` is the only text that stores, clients, the gateway, logs and the
+outbox accept.
 
-Values are sealed by `perlica.protection.entry`; everything after it only cuts, joins and reads them back.
+Values are sealed by `perlica.protection.entry`; everything after it only cuts, joins and reads
+them back.
 """
 
 from collections.abc import Sequence
@@ -53,7 +55,9 @@ _KEY: Final = object()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that was redacted: what it was and which rule saw it; never a part, length or hash of it."""
+    """One thing that was redacted: what it was and which rule saw it; never a part, length or
+    hash of it.
+    """
 
     kind: str
     rule: str
@@ -63,7 +67,8 @@ class Finding:
 class Protected:
     """A text that was scanned, with what was found. Only this package can make one.
 
-    `content` is empty for `scan_incomplete` and `not_scanned`. `findings` is empty on a value that was
+    `content` is empty for `scan_incomplete` and `not_scanned`. `findings` is empty on a value
+    that was
     read back from a store: there the count alone is kept.
     """
 
@@ -94,7 +99,9 @@ def seal(
     count: int | None = None,
     policy_version: str = POLICY_VERSION,
 ) -> Protected:
-    """Return `content` as scanned to its end; `count` stands in where the findings are not at hand."""
+    """Return `content` as scanned to its end; `count` stands in where the findings are not at
+    hand.
+    """
     number = len(findings) if count is None else count
     status = ProtectionStatus.REDACTED if number else ProtectionStatus.SCANNED_NO_FINDINGS
     return Protected(

@@ -13,7 +13,9 @@ _MATCHES_BETWEEN_CHECKS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A stretch that must vanish. Of overlapping hits the one of the highest `rank` names the kind."""
+    """A stretch that must vanish. Of overlapping hits the one of the highest `rank` names the
+    kind.
+    """
 
     start: int
     end: int

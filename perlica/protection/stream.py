@@ -1,6 +1,7 @@
 """Protection of output that arrives in pieces: where a piece ends decides nothing.
 
-Tool runners feed it what they read; the gateway takes the protected whole at the end. Output up to the
+Tool runners feed it what they read; the gateway takes the protected whole at the end. Output up
+to the
 hold is scanned in one go; of longer output the front is settled with enough text around every cut.
 """
 
@@ -54,7 +55,9 @@ class OutputStream:
             self._try_settling(final=False)
 
     def finish(self) -> Protected:
-        """Return everything as one protected text; `scan_incomplete` when any part could not be scanned."""
+        """Return everything as one protected text; `scan_incomplete` when any part could not be
+        scanned.
+        """
         self._pending += self._decoder.decode(b"", final=True).encode()
         if not self._settled and not self._failed:
             return protect(self._pending.decode() + self._notice(), self._channel)

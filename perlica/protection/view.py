@@ -1,6 +1,7 @@
 """Views: other readings of a text whose offsets lead back to the text itself.
 
-The scanner looks at folded, unescaped and joined readings; what it finds there is redacted in the text.
+The scanner looks at folded, unescaped and joined readings; what it finds there is redacted in the
+text.
 """
 
 from bisect import bisect_right
@@ -9,15 +10,16 @@ from typing import Final
 
 from perlica.protection.placeholder import FILLER
 
-
 BORDER: Final = b"\n" + FILLER + b"\n"
 
 
 @dataclass(slots=True)
 class View:
-    """Bytes to scan, and for each stretch of them the stretch of the base text that it was made from.
+    """Bytes to scan, and for each stretch of them the stretch of the base text that it was made
+    from.
 
-    `starts[i]` is where piece i begins in `data`; `bases[i]` is its stretch in the base. A piece of equal
+    `starts[i]` is where piece i begins in `data`; `bases[i]` is its stretch in the base. A piece
+    of equal
     length on both sides maps byte by byte, any other as a whole.
     """
 
@@ -54,7 +56,9 @@ class ViewBuilder:
             self.replace(base[start:end], start, end)
 
     def replace(self, new: bytes, start: int, end: int) -> None:
-        """Append `new`, which stands for the base's `start:end`; nothing is appended for empty `new`."""
+        """Append `new`, which stands for the base's `start:end`; nothing is appended for empty
+        `new`.
+        """
         if new:
             self._starts.append(self._length)
             self._bases.append((start, end))

@@ -3,13 +3,14 @@
 Letters are judged by pairs, mixed strings by how often the character class changes.
 """
 
+import itertools
 import math
 import re
 from collections import Counter
 from operator import ne
 from typing import Final
 
-# One digit for each pair of letters aa, ab, … zz: 5 is chance, each step a factor of the square root of two.
+# One digit for each pair of letters aa, ab, … zz: 5 is chance, a step is a factor of √2.
 # Counted over the names and texts of Python's standard library and the syllables of pinyin.
 _PAIRS: Final = (
     "05750040502868150869221020"
@@ -42,7 +43,13 @@ _PAIRS: Final = (
 _CHANCE: Final = 5
 _LETTERS: Final = re.compile(r"[a-z]{2,}")
 _CLASS_OF: Final = {
-    code: "A" if chr(code).isupper() else "a" if chr(code).islower() else "0" if chr(code).isdigit() else "-"
+    code: "A"
+    if chr(code).isupper()
+    else "a"
+    if chr(code).islower()
+    else "0"
+    if chr(code).isdigit()
+    else "-"
     for code in range(128)
 }
 _LOOKED_AT: Final = 256
@@ -55,10 +62,12 @@ _LONG: Final = 32
 
 
 def wordiness(text: str) -> float:
-    """Return how much the letter pairs read like English or pinyin: words about 1.5, dice about -2.1."""
+    """Return how much the letter pairs read like English or pinyin: words about 1.5, dice about
+    -2.1.
+    """
     total = count = 0
     for run in _LETTERS.findall(text.lower()):
-        for first, second in zip(run, run[1:], strict=False):
+        for first, second in itertools.pairwise(run):
             total += int(_PAIRS[(ord(first) - 97) * 26 + ord(second) - 97]) - _CHANCE
         count += len(run) - 1
     return total / count if count else 0.0
@@ -66,7 +75,7 @@ def wordiness(text: str) -> float:
 
 def jumble(text: str) -> float:
     """Return the share of neighbours that change class, a capital that begins a word left out."""
-    if len(text) < 2:  # noqa: PLR2004
+    if len(text) < 2:
         return 0.0
     classes = _classes(text)
     changes: int = sum(map(ne, classes, classes[1:])) - classes.count("Aa")
@@ -94,15 +103,20 @@ def class_count(text: str) -> int:
 def is_dice(text: str) -> bool:
     """Return whether 16 or more characters were drawn at random as far as their look can tell."""
     text = text[:_LOOKED_AT]
-    if len(text) < 16 or len(set(text)) < 8:  # noqa: PLR2004 - shorter says nothing
+    if len(text) < 16 or len(set(text)) < 8:
         return False
     if _HEX.fullmatch(text):
         return jumble(text) > _JUMBLED_HEX and 0 < _digits(text) < len(text)
     has_digit, has_letter = any(map(str.isdigit, text)), any(map(str.isalpha, text))
     if has_digit and has_letter:
-        return jumble(text) >= _JUMBLED or (wordiness(text) < _UNWORDED and (_digits(text) > 1 or len(text) >= 20))  # noqa: PLR2004
+        return jumble(text) >= _JUMBLED or (
+            wordiness(text) < _UNWORDED and (_digits(text) > 1 or len(text) >= 20)
+        )
     if has_letter:
-        return wordiness(text) < (_UNWORDED if len(text) < _LONG else _UNWORDED_LONG) or jumble(text) >= _JUMBLED + 0.1
+        return (
+            wordiness(text) < (_UNWORDED if len(text) < _LONG else _UNWORDED_LONG)
+            or jumble(text) >= _JUMBLED + 0.1
+        )
     return False
 
 

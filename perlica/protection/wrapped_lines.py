@@ -19,8 +19,8 @@ _LONGEST_LINE: Final = 2000
 _LONGEST_WORD: Final = 12
 _FURTHER: Final = 1024
 _MATCHES_BETWEEN_CHECKS: Final = 256
-_TOKEN: Final = r"[A-Za-z0-9+/_\-.~!@#$%^&*=:]"
-_BREAK: Final = linear(_TOKEN + r"[ \t]*\r?\n[> \t|]*" + _TOKEN)
+_SYMBOL: Final = r"[A-Za-z0-9+/_\-.~!@#$%^&*=:]"
+_BREAK: Final = linear(_SYMBOL + r"[ \t]*\r?\n[> \t|]*" + _SYMBOL)
 _TOKEN_BYTES: Final = (
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-.~!@#$%^&*:"
 )
@@ -42,7 +42,9 @@ class Break:
 
 
 def join_lines(data: bytes, budget: Budget) -> tuple[View, tuple[int, ...]] | None:
-    """Return lines joined where a token seems to go on behind a line break, and where the seams are."""
+    """Return lines joined where a token seems to go on behind a line break, and where the seams
+    are.
+    """
     builder = ViewBuilder()
     seams: list[int] = []
     chain: list[Break] = []
@@ -82,7 +84,7 @@ def _is_word(run: bytes) -> bool:
     word = run.rstrip(b".:!,")
     if not word.isalpha() or len(word) > _LONGEST_WORD or not word[1:].islower():
         return not word
-    return len(word) <= 5 or wordiness(word.decode("latin-1")) > -1  # noqa: PLR2004
+    return len(word) <= 5 or wordiness(word.decode("latin-1")) > -1
 
 
 def _assigns(run: bytes) -> bool:
@@ -101,10 +103,10 @@ def _is_piece(run: bytes) -> bool:
     text = _BORDER.split(run.strip(b".:!").decode("latin-1"))[0]
     if _NUMBERED_WORD.match(text):
         return False
-    if len(text) >= 16 and is_dice(text):  # noqa: PLR2004
+    if len(text) >= 16 and is_dice(text):
         return True
     if text.isalpha():
-        return (wordiness(text) < -0.5 and len(text) >= 4) or jumble(text) > 0.34  # noqa: PLR2004
+        return (wordiness(text) < -0.5 and len(text) >= 4) or jumble(text) > 0.34
     return any(map(str.isalnum, text)) and not _is_worded(text)
 
 

@@ -117,8 +117,8 @@ def _destroy(
 ) -> SandboxJob | None:
     if row.state not in _DESTROYABLE:
         return None
-    reason: dict[str, JsonValue] = {"why": "image_switch", "switch": switch.id}
-    deletion = Deletion(row=row, action=LifecycleAction.replace, reason=reason)
+    reason: dict[str, str | int] = {"why": "image_switch", "switch": switch.id}
+    deletion = Deletion(row=row, action=LifecycleAction.switch, reason=reason)
     return queue_deletion(database, policy, deletion)
 
 
@@ -129,7 +129,7 @@ def _find_blocker(
     orphans: Sequence[Orphan],
 ) -> str:
     """Why the switch cannot go on by itself, "" while it can."""
-    action = LifecycleAction.replace
+    action = LifecycleAction.switch
     if living and policy.judge(action, SCOPE).value not in {"low", "medium"}:
         return f"the policy does not allow {action} by itself"
     sandboxes = SandboxStore(database)

@@ -15,7 +15,7 @@ from perlica.stores.sandboxes import SandboxRow
 
 
 class Difference(StrEnum):
-    """`missing`: what should be there is not. `gone`: what should not be there is not, as was hoped.
+    """`missing`: what should be there is not. `gone`: what should not be there is not, as hoped.
 
     `stray`: what should not be there is. `unnamed`: a creation of unknown outcome did make one.
     `other_image`: it is made of another image than its row says.

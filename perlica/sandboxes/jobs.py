@@ -24,20 +24,28 @@ from perlica.domain.plan import Level
 from perlica.domain.ports import Create, Delete, JobKind, JobOutcome, SandboxJob, Stop
 from perlica.domain.sandbox import (
     Absence,
+    Action,
+    ActionOutcome,
     BackendSandbox,
     CommandOutcome,
     FileRead,
     FilesListed,
     FileWritten,
+    LinesRead,
     OperationFate,
     OperationLookUp,
+    ReadFile,
+    ReadLines,
     SandboxState,
 )
 from perlica.domain.task import FINAL_STATES
 from perlica.domain.texts import Language
 from perlica.domain.texts.notices import say_late_ending
 from perlica.protection import Channel, JsonValue, Protected, protect
+from perlica.sandboxes import moves
 from perlica.sandboxes.contract import SandboxBackend
+from perlica.sandboxes.lines import read_lines
+from perlica.sandboxes.nodes import Nodes
 from perlica.stores.database import Database
 from perlica.stores.operations import Operation, OperationStore
 from perlica.stores.outbox import OutboxStore
@@ -59,10 +67,10 @@ class NotRecorded(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobPerformer:
-    """The rules of one job over a database connection and a backend."""
+    """The rules of one job over a database connection and the nodes."""
 
     database: Database
-    backend: SandboxBackend
+    nodes: Nodes
     language: Language
 
     def perform(self, job: SandboxJob, cancel: CancelToken) -> JobOutcome:
@@ -109,19 +117,7 @@ class JobPerformer:
     def _start(self, job: SandboxJob) -> None:
         with self.database.transaction():
             OperationStore(self.database).start(job.operation)
-            sandboxes = SandboxStore(self.database)
-            if job.writes and sandboxes.has_unknown(job.sandbox):
-                raise StaleState("sandbox_in_recovery", "an earlier operation is unknown")
-            match job.kind:
-                case JobKind.create | JobKind.stop:
-                    pass
-                case JobKind.delete:
-                    row = sandboxes.find(job.sandbox)
-                    if row is None or row.state is SandboxState.deleted:
-                        raise StaleState("sandbox_gone", f"sandbox row {job.sandbox} is gone")
-                    sandboxes.move(job.sandbox, before=row.state, after=SandboxState.deleting)
-                case _:
-                    sandboxes.touch(job.sandbox, now_ms())
+            moves.begin(self.database, job)
 
     def _conclude(self, job: SandboxJob, work: Callable[[], JobOutcome]) -> JobOutcome:
         """Run `work` and commit how it ended, whatever it raises of our own errors."""
@@ -174,8 +170,8 @@ class JobPerformer:
                 ended = operations.mark_unknown(job.operation, str(facts["reason"]))
             else:
                 ended = operations.finish(job.operation, state, protect_facts(facts))
-            if job.kind in _LIFECYCLE:
-                self._move_sandbox(job, state, outcome)
+            reason = str(facts.get("reason", ""))
+            moves.end(self.database, job, state, outcome=outcome, reason=reason)
             self._tell_if_nobody_waits(ended)
 
     def _tell_if_nobody_waits(self, ended: Operation) -> None:
@@ -193,33 +189,6 @@ class JobPerformer:
             task_id=ended.task_id,
         )
 
-    def _move_sandbox(
-        self, job: SandboxJob, state: OperationState, outcome: JobOutcome | None
-    ) -> None:
-        sandboxes = SandboxStore(self.database)
-        row = sandboxes.find(job.sandbox)
-        if row is None:
-            return
-        is_undeleted = row.state in {SandboxState.deleting, SandboxState.unconfirmed}
-        match job.kind, state, outcome:
-            case _, OperationState.unknown, _:
-                after, instance = SandboxState.unconfirmed, None
-            case JobKind.create, OperationState.succeeded, BackendSandbox() as made:
-                after, instance = SandboxState.ready, made.instance
-            case JobKind.create, _, _:
-                after, instance = SandboxState.deleted, None
-            case JobKind.delete, OperationState.succeeded, Absence():
-                after, instance = SandboxState.deleted, None
-            case JobKind.stop, OperationState.succeeded, _:
-                after, instance = SandboxState.stopped, None
-            case JobKind.delete, _, _ if is_undeleted:
-                after, instance = SandboxState.ready, None
-            case JobKind.stop, _, _ if row.state is SandboxState.unconfirmed:
-                after, instance = SandboxState.ready, None
-            case _:
-                return
-        sandboxes.move(job.sandbox, before=row.state, after=after, instance=instance)
-
     # --- the backend ------------------------------------------------------------------------
 
     def _call_or_look_up(self, job: SandboxJob, cancel: CancelToken) -> JobOutcome:
@@ -234,23 +203,20 @@ class JobPerformer:
             raise OutcomeUnknown("cancelled_asking", "cancelled before it was known") from error
 
     def _call(self, job: SandboxJob, cancel: CancelToken) -> JobOutcome:
+        backend = self.nodes.of(job.node)
         match job.work:
             case Create(spec=spec, image_digest=digest):
-                return self.backend.create(job.operation, spec, digest)
+                return backend.create(job.operation, spec, digest)
             case Stop():
-                return self.backend.stop(job.operation, job.name, job.instance)
+                return backend.stop(job.operation, job.name, job.instance)
             case Delete():
-                return self.backend.delete(job.operation, job.name, job.instance)
+                return _delete(backend, job)
+            case ReadLines() as wanted:
+                return read_lines(wanted, lambda piece: _read(backend, job, piece, cancel))
             case None:
                 raise Refused("look_up_only", "this job is only looked up, never run")
             case action:
-                return self.backend.execute(
-                    job.operation,
-                    name=job.name,
-                    instance=job.instance,
-                    action=action,
-                    cancel=cancel,
-                )
+                return _execute(backend, job, action, cancel)
 
     def _ask_until_ended(
         self, job: SandboxJob, within_s: float, cancel: CancelToken
@@ -272,9 +238,37 @@ class JobPerformer:
     def _ask(self, job: SandboxJob) -> OperationLookUp | None:
         """What the backend says, None while it says nothing."""
         try:
-            return self.backend.look_up(job.operation)
+            return self.nodes.of(job.node).look_up(job.operation)
         except PerlicaError:
             return None
+
+
+def _execute(
+    backend: SandboxBackend, job: SandboxJob, action: Action, cancel: CancelToken
+) -> ActionOutcome:
+    return backend.execute(
+        job.operation, name=job.name, instance=job.instance, action=action, cancel=cancel
+    )
+
+
+def _read(
+    backend: SandboxBackend, job: SandboxJob, piece: ReadFile, cancel: CancelToken
+) -> FileRead:
+    outcome = _execute(backend, job, piece, cancel)
+    if not isinstance(outcome, FileRead):
+        raise Refused("other_answer", "the node answered a read with something else")
+    return outcome
+
+
+def _delete(backend: SandboxBackend, job: SandboxJob) -> Absence:
+    """The proof of absence, also where the node says that it holds no such instance any more."""
+    try:
+        return backend.delete(job.operation, job.name, job.instance)
+    except Refused:
+        found = backend.inspect(job.name)
+        if found is not None and found.instance == job.instance:
+            raise
+    return Absence(name=job.name, instance=job.instance, checked_at_ms=now_ms())
 
 
 def _outcome_of(job: SandboxJob, found: OperationLookUp) -> JobOutcome:
@@ -321,6 +315,8 @@ def facts_of(outcome: JobOutcome) -> dict[str, JsonValue]:
             }
         case FileRead():
             return {"size_bytes": outcome.size_bytes, "read_bytes": len(outcome.content)}
+        case LinesRead():
+            return {"size_bytes": outcome.size_bytes, "read_bytes": len(outcome.content)}
         case FilesListed():
             return {"entries": len(outcome.entries), "complete": outcome.complete}
         case FileWritten():
@@ -344,8 +340,4 @@ def mark_unknown(database: Database, job: SandboxJob, reason: str) -> None:
     """
     with database.transaction():
         OperationStore(database).mark_unknown(job.operation, reason)
-        row = SandboxStore(database).find(job.sandbox)
-        if job.kind in _LIFECYCLE and row is not None and row.slot is not None:
-            SandboxStore(database).move(
-                job.sandbox, before=row.state, after=SandboxState.unconfirmed
-            )
+        moves.end(database, job, OperationState.unknown, outcome=None, reason=reason)

@@ -13,7 +13,7 @@ from typing import Final
 from perlica.domain.clock import now_ms
 from perlica.domain.errors import PerlicaError, StaleState
 from perlica.domain.ids import OperationId
-from perlica.domain.node import NodeState
+from perlica.domain.node import ANSWERING
 from perlica.domain.operation import OPEN_STATES, OperationState
 from perlica.domain.outbox import OutboxKind
 from perlica.domain.policy import Policy
@@ -43,7 +43,6 @@ from perlica.stores.sandboxes import SandboxStore
 _log = logging.getLogger(__name__)
 
 _CLEANED_BY_ITSELF: Final = frozenset({"delete_failed", "unconfirmed", "returned"})
-_ANSWERING: Final = frozenset({NodeState.alive, NodeState.observed})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -132,7 +131,7 @@ class Keeper:
 
     def _answers(self, node: str) -> bool:
         known = NodeStore(self.database).find(node)
-        return known is None or known.state in _ANSWERING
+        return known is None or known.state in ANSWERING
 
     def _queue(self, deletion: Deletion) -> None:
         try:

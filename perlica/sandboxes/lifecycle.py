@@ -30,7 +30,7 @@ class LifecycleAction(StrEnum):
     """Why a policy deletes; `policy.toml` lists these words in the scope `lifecycle`."""
 
     expire = "sandbox.expire"
-    replace = "sandbox.replace"
+    switch = "sandbox.replace"
     clean = "sandbox.clean"
 
 
@@ -40,7 +40,7 @@ class Deletion:
 
     row: SandboxRow
     action: LifecycleAction
-    reason: Mapping[str, JsonValue]
+    reason: Mapping[str, str | int]
     untouched_since_ms: int | None = None
 
 

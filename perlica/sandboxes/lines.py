@@ -7,12 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from perlica.domain.errors import Refused
-from perlica.domain.sandbox import FileRead, LinesRead, ReadLines
+from perlica.domain.sandbox import FileRead, LinesRead, ReadFile, ReadLines
 
 PIECE_BYTES = 256 * 1024
 
-ReadPiece = Callable[[int, int], FileRead]
-"""Bytes of the file from an offset on, at most so many."""
+ReadPiece = Callable[[ReadFile], FileRead]
 
 
 @dataclass(slots=True)
@@ -77,7 +76,7 @@ def read_lines(wanted: ReadLines, read: ReadPiece) -> LinesRead:
             raise Refused(
                 "too_far", f"line {wanted.first_line} is not in the first {wanted.scan_bytes} bytes"
             )
-        piece = read(offset, PIECE_BYTES)
+        piece = read(ReadFile(path=wanted.path, offset_bytes=offset, limit_bytes=PIECE_BYTES))
         size = piece.size_bytes
         offset += len(piece.content)
         at_end = not piece.content or offset >= size

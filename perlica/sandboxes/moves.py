@@ -13,7 +13,7 @@ from perlica.domain.sandbox import BackendSandbox, SandboxState
 from perlica.protection import Channel, protect
 from perlica.stores.database import Database
 from perlica.stores.operations import OperationStore
-from perlica.stores.orphans import OrphanStore
+from perlica.stores.orphans import Cause, OrphanStore
 from perlica.stores.sandboxes import SandboxRow, SandboxStore
 
 LIFECYCLE_IDENTITY: Final = "lifecycle"
@@ -119,7 +119,7 @@ def _end_deletion(
     moved = SandboxStore(database).move(
         row.id, before=row.state, after=SandboxState.unconfirmed, reason=reason
     )
-    cause = "unconfirmed" if is_unknown else "delete_failed"
+    cause: Cause = "unconfirmed" if is_unknown else "delete_failed"
     orphans.note(moved, cause, reason, failed=True)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from perlica.domain.node import LossRule, NodeState
-from perlica.domain.plan import JsonValue
+from perlica.protection import JsonValue
 
 ABSENT_LOOKS: Final = 2
 

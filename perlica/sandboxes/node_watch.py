@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 
 from perlica.domain.node import GIVEN_UP, LossRule, NodeState
 from perlica.domain.outbox import OutboxKind
-from perlica.domain.plan import JsonValue
 from perlica.domain.sandbox import NodeSurvey
 from perlica.domain.texts import Language
 from perlica.domain.texts.sandboxes import say_node
-from perlica.protection import Channel, protect
+from perlica.protection import Channel, JsonValue, protect
 from perlica.sandboxes.inventory import Books, Finding, compare
 from perlica.sandboxes.node_loss import (
     Channel as NodeChannel,

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 from perlica.domain.operation import OperationState
 from perlica.domain.outbox import OutboxKind
-from perlica.domain.plan import JsonValue
 from perlica.domain.sandbox import BackendSandbox, SandboxState
 from perlica.domain.texts import Language
 from perlica.domain.texts.sandboxes import say_lost, say_other_image
-from perlica.protection import Channel, Protected, protect
+from perlica.protection import Channel, JsonValue, Protected, protect
 from perlica.sandboxes.inventory import Difference, Finding
 from perlica.sandboxes.moves import confirm_absence
 from perlica.stores.audit import AuditStore

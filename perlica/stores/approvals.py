@@ -99,6 +99,10 @@ _FIND_FOR_CALL: Final = """
 SELECT * FROM approvals WHERE call_id = :call_id ORDER BY created_at_ms DESC, rowid DESC LIMIT 1
 """
 _PENDING_FOR_TASK: Final = "SELECT * FROM approvals WHERE task_id = :task_id AND state = 'pending'"
+_APPROVED_COMMANDS: Final = """
+SELECT * FROM approvals WHERE state = 'approved' AND origin_kind = 'command'
+ORDER BY created_at_ms, rowid
+"""
 _DUE: Final = """
 SELECT 1 FROM approvals WHERE state IN ('pending', 'approved') AND expires_at_ms <= :now_ms LIMIT 1
 """
@@ -170,6 +174,10 @@ class ApprovalStore:
     def list_pending_for_task(self, task: TaskId) -> tuple[Ticket, ...]:
         """The tickets for which a task waits, also those whose time is over but not yet said so."""
         return _tickets(self._db.query(_PENDING_FOR_TASK, {"task_id": task}))
+
+    def list_approved_commands(self) -> tuple[Ticket, ...]:
+        """Tickets of Owners' commands that were approved and not spent yet, oldest first."""
+        return _tickets(self._db.query(_APPROVED_COMMANDS))
 
     def has_due(self, now_ms: int) -> bool:
         """Whether `expire_due` would move any; a read, for a caller that asks every second."""

@@ -20,6 +20,7 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
 
@@ -77,15 +78,18 @@ def unpack_layers(
     total, before = sum(layer.size_bytes for layer in layers), 0
     for layer in layers:
         with layer.path.open("rb") as blob:
-            words = _in_a_child(
-                (layer, blob), tree, budget, lambda n, done=before: progress("unpack", done + n, total)
-            )
+            moved = partial(_show_moved, progress, before, total)
+            words = _in_a_child((layer, blob), tree, budget, moved)
         before += layer.size_bytes
         progress("unpack", before, total)
         try:
             budget.spent_bytes, budget.spent_entries = map(int, words.split())
         except ValueError:
             raise Refused(f"the image cannot be unpacked: {words or 'out of bounds'}") from None
+
+
+def _show_moved(progress: Progress, before: int, total: int, moved: int) -> None:
+    progress("unpack", before + moved, total)
 
 
 def _in_a_child(

@@ -59,6 +59,11 @@ class Registry:
     def check(self, request: CreateRequest) -> None:
         """Everything that can be said before anything is done. Raises: Refused, NotFound, ..."""
         self._node.catalog.find(request.image_digest)
+        if request.network == "egress" and self._node.config.egress is None:
+            raise Refused(
+                "this node gives sandboxes no network",
+                remedy="add [egress] to the configuration, or ask for network none",
+            )
         ceilings = self._node.config.ceilings.model_dump()
         over = [k for k, v in request.limits.model_dump().items() if v > ceilings[k]]
         if over:

@@ -17,6 +17,8 @@ from sandboxd.faults import Fault, OutcomeUnknown, Refused, Retryable
 from sandboxd.kernel.children import CHILDREN
 from sandboxd.kernel.loops import loops_backed_by
 from sandboxd.kernel.steps import wait_until
+from sandboxd.network.proxy import EgressProxy
+from sandboxd.network.proxy import environment as proxy_environment
 from sandboxd.runtime.container import Stdio
 from sandboxd.runtime.profile import Container, container_configuration
 from sandboxd.service.absence import prove_absence
@@ -51,6 +53,7 @@ class Sandbox:
         self._init: int | None = None
         self._init_watch = -1
         self._lock_file = -1
+        self._proxy: EgressProxy | None = None
         self._broken = ""
         self._root = node.room.roots / record.instance
         self._ids = IdRange(first=node.config.first_host_id + record.slot * 65536)
@@ -224,9 +227,25 @@ class Sandbox:
             try:
                 self._init = self._node.runtime.start(self.instance, self._configuration())
                 self._init_watch = os.pidfd_open(self._init)
+                self._open_way_out(self._init)
             except BaseException:
                 self._take_down()
                 raise
+
+    def _open_way_out(self, init: int) -> None:
+        if self.record.network == "none":
+            return
+        if self._node.config.egress is None:
+            raise Refused(
+                "this node gives sandboxes no network any more",
+                remedy="add [egress] to the configuration again, or delete the sandbox",
+            )
+        self._proxy = EgressProxy(self._node.config.egress, sandbox=self.record.name, init=init)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What commands get beside their own environment."""
+        return {} if self.record.network == "none" else proxy_environment()
 
     def _mount(self) -> None:
         records = self._node.records
@@ -281,6 +300,9 @@ class Sandbox:
     def _take_down(self) -> None:
         """Kills the container, removes its traces, unmounts. Does nothing if all of it is gone."""
         node = self._node
+        if self._proxy is not None:
+            self._proxy.close()
+            self._proxy = None
         try:
             node.cgroups.end_all(self.instance)
             if self._init is not None:

@@ -208,7 +208,7 @@ class Service:
                 request.operation,
                 process_configuration(
                     argv=request.argv,
-                    env=dict(request.env),
+                    env=sandbox.environment | dict(request.env),
                     cwd=request.cwd,
                     user=request.user,
                     nofile=sandbox.record.limits.nofile,

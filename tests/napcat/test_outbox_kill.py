@@ -1,74 +1,114 @@
-"""kill -9 between the write and the answer: every message reaches the group exactly once."""
+"""kill -9 between the write and the answer: each answer reaches the group once, no task runs twice.
 
+The whole service is killed, a hundred times over one database; a warm process forks it anew.
+"""
+
+import os
+import random
+import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Self
 
 import pytest
 
+from perlica.app.layout import database_path
+from perlica.demo.model import Reply, ScriptedModel
 from perlica.demo.napcat import NapCatStandIn, Settings
 from perlica.demo.napcat.faults import NeverAnswer
-from perlica.domain.outbox import OutboxKind, OutboxState
-from perlica.protection import Channel, protect
 from perlica.stores.database import Database
-from perlica.stores.migrations import check_target, migrate
-from perlica.stores.outbox import OutboxStore
+from tests.behaviour.live import MEMBER, config_text
 from tests.napcat.rig import eventually
 
-ROUNDS = 8
+ROUNDS = 50
 CHECKOUT = Path(__file__).parents[2]
 
 
-@pytest.mark.evidence(20)
-@pytest.mark.parametrize("reports", [False, True], ids=["history only", "own messages seen"])
-def test_kills_between_write_and_answer_double_nothing(tmp_path: Path, reports: bool) -> None:
-    path = tmp_path / "state" / "perlica.sqlite3"
-    settings = Settings(heartbeat_interval_ms=0, reports_own_messages=reports)
-    with NapCatStandIn(settings=settings) as napcat:
-        migrate(path)
-        with Database.open(path) as database:
-            check_target(database, napcat.group_id, napcat.self_id)
+class Killed:
+    """A service that is started by a fork and ended by kill -9."""
 
-        for number in range(ROUNDS):
-            _enqueue(path, f"第 {number} 轮")
-            napcat.faults.next_calls(NeverAnswer(delivered=True))
-            with _sender(path, napcat) as process:
-                _wait_for_sends(napcat, number + 1)
-                process.kill()
-        napcat.faults.clear()
-        with _sender(path, napcat):
-            eventually(lambda: _states(path) == {"sent": ROUNDS}, 20)
+    def __init__(self, warm: "subprocess.Popen[str]", database: Path) -> None:
+        self._warm = warm
+        self._pid = 0
+        self.database = database
 
-        assert [m.text for m in napcat.sent] == [f"第 {number} 轮" for number in range(ROUNDS)]
+    def __enter__(self) -> Self:
+        assert self._warm.stdin is not None
+        assert self._warm.stdout is not None
+        self._warm.stdin.write("start\n")
+        self._warm.stdin.flush()
+        self._pid = int(self._warm.stdout.readline())
+        return self
 
+    def __exit__(self, *_: object) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGKILL)
 
-def _wait_for_sends(napcat: NapCatStandIn, number: int) -> None:
-    eventually(lambda: len(napcat.sent) >= number, 20)
+    def open_rows(self) -> int:
+        sql = "SELECT count(*) AS n FROM outbox_messages WHERE state <> 'sent'"
+        return self.count(sql) if self.database.is_file() else 0
+
+    def count(self, sql: str) -> int:
+        with Database.open(self.database, read_only=True) as database:
+            return int(database.query(sql)[0]["n"])
 
 
 @contextmanager
-def _sender(path: Path, napcat: NapCatStandIn) -> Iterator["subprocess.Popen[str]"]:
-    command = [sys.executable, "-m", "tests.napcat.sender", str(path), napcat.url]
-    with subprocess.Popen(command, cwd=CHECKOUT, stdin=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdin is not None
-            process.stdin.write(f"{napcat.token}\n")
-            process.stdin.flush()
-            yield process
-        finally:
-            process.kill()
+def warm_service(directory: Path, napcat: NapCatStandIn, model_url: str) -> Iterator[Killed]:
+    config = directory / "perlica.toml"
+    text = config_text(directory, napcat, model_url)
+    config.write_text(text.replace("self_message_within_s = 0.3", "self_message_within_s = 0.05"))
+    config.chmod(0o600)
+    command = [sys.executable, "-m", "tests.napcat.warm", str(config), str(directory / "out")]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=CHECKOUT, text=True, **pipes) as warm:
+        yield Killed(warm, database_path(directory / "state"))
 
 
-def _enqueue(path: Path, text: str) -> None:
-    with Database.open(path) as database, database.transaction():
-        OutboxStore(database).enqueue(
-            key=text, kind=OutboxKind.final, content=protect(text, Channel.OUTBOX)
-        )
+@pytest.mark.timeout(120)
+@pytest.mark.evidence(20)
+@pytest.mark.parametrize("reports", [False, True], ids=["history only", "own messages seen"])
+def test_fifty_kills_between_write_and_answer_double_nothing(tmp_path: Path, reports: bool) -> None:
+    settings = Settings(heartbeat_interval_ms=0, reports_own_messages=reports)
+    dice = random.Random(ROUNDS)
+    with (
+        ScriptedModel(afterwards=Reply(text="好")) as model,
+        NapCatStandIn(settings=settings) as napcat,
+        warm_service(tmp_path, napcat, model.base_url) as service,
+    ):
+        for number in range(1, ROUNDS + 1):
+            with service:
+                _wait_settled(service, napcat, number)
+                _answer_into_the_void(napcat, is_delivered=dice.random() < 0.7)
+        with service:
+            _wait_settled(service, napcat, ROUNDS + 1)
+
+            assert service.count("SELECT count(*) AS n FROM tasks WHERE state = 'completed'") == (
+                ROUNDS
+            )
+        assert len(model.requests) == ROUNDS
+        assert Counter(m.text for m in napcat.sent).most_common(1)[0][1] == 1
+        assert len(napcat.sent) == ROUNDS
 
 
-def _states(path: Path) -> dict[str, int]:
-    with Database.open(path) as database:
-        counts = OutboxStore(database).counts()
-    return {state.value: count for state, count in counts.items() if count and OutboxState(state)}
+def _wait_settled(service: Killed, napcat: NapCatStandIn, number: int) -> None:
+    """The service is connected, and what it left unknown at the kill before is sent."""
+    eventually(lambda: napcat.connection_count >= number and bool(napcat.connections), 20)
+    eventually(lambda: service.open_rows() == 0, 20)
+
+
+def _answer_into_the_void(napcat: NapCatStandIn, *, is_delivered: bool) -> None:
+    """A task whose answer is sent, and maybe delivered, while nobody says so."""
+    before = _sends(napcat)
+    fault = NeverAnswer(delivered=is_delivered)
+    napcat.faults.next_calls(fault)
+    napcat.say(MEMBER, "做一件事", mention=True)
+    napcat.wait_for_call("send_group_msg", 20, number=before + 1)
+
+
+def _sends(napcat: NapCatStandIn) -> int:
+    return sum(call.action == "send_group_msg" for call in napcat.calls)

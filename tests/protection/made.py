@@ -24,7 +24,9 @@ class Dice(random.Random):
         return "".join(self.choice(alphabet) for _ in range(length))
 
     def mixed(self, length: int, alphabet: str = BASE62) -> str:
-        """Draws until small letters, capitals and digits all occur, as in nearly every real token."""
+        """Draws until small letters, capitals and digits all occur, as in nearly every real
+        token.
+        """
         while True:
             drawn = self.text(alphabet, length)
             if any(map(str.isdigit, drawn)) and any(map(str.islower, drawn)):

@@ -39,7 +39,7 @@ COMMANDS = (
     "redis-cli -h redis -a {} ping",
     "PGPASSWORD={} psql -h db -U app",
     "curl -u bob:{} https://x.example",
-    "curl -X POST https://x.example -d '{{\"user\":\"bob\",\"password\":\"{}\"}}'",
+    'curl -X POST https://x.example -d \'{{"user":"bob","password":"{}"}}\'',
     "wget --http-user=bob --http-password={} https://x.example/a.tgz",
     "echo 'bob:{}' | chpasswd",
     "net user bob {} /add",

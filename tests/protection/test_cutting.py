@@ -20,7 +20,20 @@ from perlica.protection import (
 
 PLACEHOLDER = "⟦凭据:password:12⟧"
 PIECES = st.sampled_from(
-    (PLACEHOLDER, "密码。", "word ", "\n", "\n\n", "e\u0301", "👩‍👩‍👧‍👦", "🇨🇳", "👍🏽", "한", "ก็", "，")
+    (
+        PLACEHOLDER,
+        "密码。",
+        "word ",
+        "\n",
+        "\n\n",
+        "e\u0301",
+        "👩‍👩‍👧‍👦",
+        "🇨🇳",
+        "👍🏽",
+        "한",
+        "ก็",
+        "，",
+    )
 )
 TEXTS = st.lists(PIECES, max_size=120).map("".join)
 
@@ -34,7 +47,7 @@ def holds_no_torn_placeholder(text: str) -> bool:
 
 
 def begins_whole(text: str) -> bool:
-    return not text or unicodedata.combining(text[0]) == 0 and text[0] not in "\u200d\U0001f3fd"
+    return not text or (unicodedata.combining(text[0]) == 0 and text[0] not in "\u200d\U0001f3fd")
 
 
 @given(text=TEXTS, most=st.integers(0, 300), keep=st.sampled_from(("head", "both")))

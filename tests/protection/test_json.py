@@ -79,9 +79,7 @@ LEAVES = st.one_of(
 NAMES = st.one_of(st.text(max_size=8), st.sampled_from(("password", "token", "name", "value", "k")))
 VALUES = st.recursive(
     LEAVES,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=4), st.dictionaries(NAMES, inner, max_size=4)
-    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(NAMES, inner, max_size=4)),
     max_leaves=12,
 )
 

@@ -7,7 +7,14 @@ import pytest
 from perlica.protection import Channel, protect
 from tests.protection.made import KEYED, TOKENS, Dice, mnemonic, pem
 
-PLACES = ("{}", "给你：{}。用完删", "[CQ:at,qq=10000] 部署 {}", "`{}`", '{{"msg":"{}"}}', "x={}\ny=2")
+PLACES = (
+    "{}",
+    "给你：{}。用完删",
+    "[CQ:at,qq=10000] 部署 {}",
+    "`{}`",
+    '{{"msg":"{}"}}',
+    "x={}\ny=2",
+)
 ASSIGNMENTS = (
     "{name}={value}",
     'export {name}="{value}"',
@@ -107,6 +114,8 @@ def test_a_recovery_phrase_is_known_by_its_checksum_alone() -> None:
 
 
 def test_twelve_ordinary_words_stay() -> None:
-    sentence = "deploy service node rollout image timeout config cluster restart upgrade metrics volume"
+    sentence = (
+        "deploy service node rollout image timeout config cluster restart upgrade metrics volume"
+    )
 
     assert protect(sentence, Channel.MESSAGE).content == sentence

@@ -22,7 +22,19 @@ FRAGMENTS = st.one_of(
     st.text(max_size=30),
     credentials(),
     st.sampled_from(
-        ("\n", " ", "password: ", "密码：", '"', "'", "\\", "⟦凭据:password:1⟧", "⟦凭据", "%3D", "&#61;")
+        (
+            "\n",
+            " ",
+            "password: ",
+            "密码：",
+            '"',
+            "'",
+            "\\",
+            "⟦凭据:password:1⟧",
+            "⟦凭据",
+            "%3D",
+            "&#61;",
+        )
     ),
 )
 TEXTS = st.lists(FRAGMENTS, max_size=8).map("".join)

@@ -3,11 +3,11 @@
 import http.client
 import socket
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 from sandboxd import wire
 
@@ -42,11 +42,11 @@ class Client:
     """One connection for each call. `epoch` goes out with every mutating request."""
 
     def __init__(self, path: Path, *, epoch: int = 1) -> None:
-        self._path = path
+        self.path = path
         self.epoch = epoch
 
     def send(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
-        connection = _UnixConnection(self._path)
+        connection = _UnixConnection(self.path)
         try:
             connection.request(method, path, body or None)
             response = connection.getresponse()
@@ -90,6 +90,31 @@ class Client:
         return self.call(wire.AcknowledgeAnswer, "POST", wire.acknowledge_path(operation))
 
 
+class Stream:
+    """An exec whose lines are read one by one."""
+
+    def __init__(self, path: Path, address: str, request: wire.ExecRequest) -> None:
+        self._connection = _UnixConnection(path)
+        body = request.model_dump_json().encode("utf-8")
+        self._connection.request("POST", address, body, {"Accept": wire.STREAM_TYPE})
+        self._response = self._connection.getresponse()
+        if self._response.status != 200:
+            raw = self._response.read()
+            self.close()
+            raise Answered(wire.ErrorAnswer.model_validate_json(raw))
+
+    def __iter__(self) -> Iterator[wire.StreamOutput | wire.StreamEnd]:
+        lines: TypeAdapter[wire.StreamOutput | wire.StreamEnd] = TypeAdapter(wire.StreamLine)
+        try:
+            for line in self._response:
+                yield lines.validate_json(line)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+
 class Box:
     """One sandbox as a caller sees it."""
 
@@ -108,6 +133,13 @@ class Box:
 
     def shell(self, script: str, **fields: object) -> wire.ExecOutcome:
         return self.run("/bin/sh", "-c", script, **fields)
+
+    def stream(self, script: str, **fields: object) -> "Stream":
+        """The same as `shell`, with the output while it comes."""
+        given = {"operation": new_id(), "epoch": self.client.epoch, "instance": self.instance}
+        argv = ("/bin/sh", "-c", script)
+        request = wire.ExecRequest.model_validate(given | {"argv": argv} | fields)
+        return Stream(self.client.path, wire.exec_path(self.name), request)
 
     def says(self, script: str) -> str:
         """stdout of a script that must succeed."""

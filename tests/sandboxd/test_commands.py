@@ -57,9 +57,9 @@ def test_stdin_arrives_whole_and_ends(box: Box) -> None:
 
 def test_environment_directory_and_user_are_as_asked(box: Box) -> None:
     outcome = box.shell(
-        "pwd; echo $GREETING; id -u; id -g",
+        "pwd; echo $LC_GREETING; id -u; id -g",
         cwd="/usr",
-        env={"GREETING": "你好"},
+        env={"LC_GREETING": "你好"},
         user={"uid": 1000, "gid": 1001},
     )
 

@@ -5,9 +5,14 @@ import gzip
 import hashlib
 import io
 import json
+import platform
+import shutil
+import stat
+import subprocess
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -15,7 +20,7 @@ from sandboxd.faults import NotFound, Refused
 from sandboxd.images.catalog import Catalog
 from sandboxd.images.demo import build_demo_layout
 from sandboxd.images.layout import read_layout
-from sandboxd.images.unpack import UnpackLimits
+from sandboxd.images.unpack import UnpackLimits, unpack_layers
 from tests.sandboxd.client import Answered, Box
 from tests.sandboxd.process import Daemon
 
@@ -40,7 +45,23 @@ def layer(fill: Fill) -> bytes:
     return buffer.getvalue()
 
 
-def write_layout(directory: Path, *tars: bytes, diff_ids: list[str] | None = None) -> Path:
+def zstd(raw: bytes) -> bytes:
+    return subprocess.run(["zstd", "-c"], input=raw, capture_output=True, check=True).stdout
+
+
+PACKINGS: dict[str, Callable[[bytes], bytes]] = {
+    "tar": bytes,
+    "tar+gzip": gzip.compress,
+    "tar+zstd": zstd,
+}
+
+
+def write_layout(
+    directory: Path,
+    *tars: bytes,
+    diff_ids: list[str] | None = None,
+    packing: str = "tar+gzip",
+) -> Path:
     def store(kind: str, raw: bytes) -> dict[str, object]:
         name = hashlib.sha256(raw).hexdigest()
         (directory / "blobs" / "sha256" / name).write_bytes(raw)
@@ -52,7 +73,7 @@ def write_layout(directory: Path, *tars: bytes, diff_ids: list[str] | None = Non
     config = json.dumps({"rootfs": {"type": "layers", "diff_ids": given}}).encode()
     manifest = {
         "config": store("config.v1+json", config),
-        "layers": [store("layer.v1.tar+gzip", gzip.compress(tar)) for tar in tars],
+        "layers": [store(f"layer.v1.{packing}", PACKINGS[packing](tar)) for tar in tars],
     }
     described = store("manifest.v1+json", json.dumps(manifest).encode())
     (directory / "index.json").write_text(json.dumps({"manifests": [described]}))
@@ -127,6 +148,156 @@ def test_a_hostile_layer_is_refused(
 
     assert catalog.list() == ()
     assert list((tmp_path / "images").glob("*.squashfs")) == []
+
+
+def unpacked(directory: Path, tree: Path, limits: UnpackLimits = LIMITS) -> Path:
+    tree.mkdir()
+    unpack_layers(read_layout(directory).layers, tree, limits)
+    return tree
+
+
+@pytest.mark.skipif(shutil.which("zstd") is None, reason="zstd is not installed")
+@pytest.mark.parametrize("packing", list(PACKINGS))
+def test_layers_of_every_packing_give_the_same_files(tmp_path: Path, packing: str) -> None:
+    tars = [layer(lambda a, n=n: add(a, f"file-{n}", b"x" * 100_000)) for n in range(3)]
+
+    directory = write_layout(tmp_path / "layout", *tars, packing=packing)
+    tree = unpacked(directory, tmp_path / "tree")
+
+    assert sorted(file.name for file in tree.iterdir()) == ["file-0", "file-1", "file-2"]
+    assert (tree / "file-2").read_bytes() == b"x" * 100_000
+
+
+@pytest.mark.skipif(shutil.which("zstd") is None, reason="zstd is not installed")
+@pytest.mark.parametrize("packing", list(PACKINGS))
+def test_a_damaged_or_endless_layer_is_refused_whatever_its_packing(
+    tmp_path: Path, packing: str
+) -> None:
+    bomb = layer(lambda archive: [add(archive, f"f{n}", b"\0" * 4_000_000) for n in range(5)])
+    torn = layer(lambda archive: add(archive, "f", b"x" * 100_000))[:50_000]
+
+    with pytest.raises(Refused, match="more than allowed"):
+        unpacked(write_layout(tmp_path / "bomb", bomb, packing=packing), tmp_path / "one")
+    with pytest.raises(Refused, match="cannot be unpacked"):
+        unpacked(write_layout(tmp_path / "torn", torn, packing=packing), tmp_path / "two")
+
+
+def test_bytes_are_counted_over_all_layers(tmp_path: Path) -> None:
+    tars = [layer(lambda a, n=n: add(a, f"f{n}", bytes([n]) * 4_000_000)) for n in range(3)]
+
+    with pytest.raises(Refused, match="more than allowed"):
+        unpacked(write_layout(tmp_path / "layout", *tars), tmp_path / "tree")
+
+
+@pytest.mark.parametrize(("policy", "mode"), [("keep", 0o6755), ("strip", 0o755), ("refuse", None)])
+def test_set_id_files_are_kept_stripped_or_refused(
+    tmp_path: Path, policy: Literal["keep", "strip", "refuse"], mode: int | None
+) -> None:
+    def fill(archive: tarfile.TarFile) -> None:
+        add(archive, "shared", type=tarfile.DIRTYPE, mode=0o2775)
+        add(archive, "shared/su", b"x", mode=0o6755)
+
+    directory = write_layout(tmp_path / "layout", layer(fill))
+    limits = UnpackLimits(set_id_bits=policy)
+
+    if mode is None:
+        with pytest.raises(Refused, match="set-user-id"):
+            unpacked(directory, tmp_path / "tree", limits)
+    else:
+        tree = unpacked(directory, tmp_path / "tree", limits)
+        assert stat.S_IMODE((tree / "shared/su").stat().st_mode) == mode
+        assert stat.S_IMODE((tree / "shared").stat().st_mode) == 0o2775
+
+
+def test_links_that_try_to_leave_the_tree_touch_nothing_outside(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("untouched")
+
+    def fill(archive: tarfile.TarFile) -> None:
+        add(archive, "up", type=tarfile.SYMTYPE, linkname="../" * 20 + str(outside).lstrip("/"))
+        add(archive, "up", b"replaces the link, never what it names")
+        add(archive, "dir", type=tarfile.SYMTYPE, linkname="/")
+        add(archive, "dir/made", b"x")
+        add(archive, "hard", type=tarfile.LNKTYPE, linkname="dir/made")
+
+    tree = unpacked(write_layout(tmp_path / "layout", layer(fill)), tmp_path / "tree")
+
+    assert outside.read_text() == "untouched"
+    assert (tree / "up").is_file()
+    assert (tree / "made").stat().st_nlink == 2
+
+
+@pytest.mark.parametrize(
+    "fill",
+    [
+        lambda a: add(a, "hard", type=tarfile.LNKTYPE, linkname="../../../../etc/shadow"),
+        lambda a: [
+            add(a, "s", type=tarfile.SYMTYPE, linkname="/etc/shadow"),
+            add(a, "hard", type=tarfile.LNKTYPE, linkname="s"),
+        ],
+        lambda a: [
+            add(a, "loop", type=tarfile.SYMTYPE, linkname="loop"),
+            add(a, "loop/file", b"x"),
+        ],
+        lambda a: add(a, "s", type=tarfile.SYMTYPE, linkname="x" * 5000),
+        lambda a: add(a, "/".join(["d" * 200] * 20), b"x"),
+        lambda a: add(a, "char", type=tarfile.CHRTYPE),
+        lambda a: add(a, ".", b"the root as a file"),
+    ],
+)
+def test_tricks_with_links_names_and_nodes_are_refused(tmp_path: Path, fill: Fill) -> None:
+    with pytest.raises(Refused, match="cannot be unpacked"):
+        unpacked(write_layout(tmp_path / "layout", layer(fill)), tmp_path / "tree")
+
+
+@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE])
+def test_a_header_that_claims_to_be_enormous_is_refused(tmp_path: Path, kind: bytes) -> None:
+    entry = tarfile.TarInfo("header")
+    entry.type, entry.size = kind, 7 * 1024**3
+    raw = entry.tobuf(tarfile.GNU_FORMAT) + b"\0" * 10_240
+
+    with pytest.raises(Refused, match="cannot be unpacked"):
+        unpacked(write_layout(tmp_path / "layout", raw), tmp_path / "tree")
+
+
+def test_an_index_for_several_platforms_leads_to_this_machines_image(tmp_path: Path) -> None:
+    directory = write_layout(tmp_path / "layout", layer(lambda a: add(a, "file", b"x")))
+    (manifest,) = json.loads((directory / "index.json").read_bytes())["manifests"]
+    machine = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
+    others = [manifest | {"platform": {"os": os, "architecture": machine}} for os in ("windows",)]
+    fitting = manifest | {"platform": {"os": "linux", "architecture": machine}}
+    raw = json.dumps({"manifests": [*others, fitting]}).encode()
+    name = hashlib.sha256(raw).hexdigest()
+    (directory / "blobs/sha256" / name).write_bytes(raw)
+    index = {"mediaType": "application/vnd.oci.image.index.v1+json", "digest": f"sha256:{name}"}
+    top = {"manifests": [index | {"size": len(raw)}]}
+    (directory / "index.json").write_text(json.dumps(top))
+
+    image = read_layout(directory, wanted=f"sha256:{name}")
+
+    assert image.digest == manifest["digest"]
+
+
+@pytest.mark.parametrize("field", ["config", "layers", "rootfs"])
+def test_documents_of_another_shape_are_refused(tmp_path: Path, field: str) -> None:
+    directory = tmp_path / "layout"
+    blobs = directory / "blobs/sha256"
+    blobs.mkdir(parents=True)
+
+    def store(document: object) -> dict[str, object]:
+        raw = json.dumps(document).encode()
+        name = hashlib.sha256(raw).hexdigest()
+        (blobs / name).write_bytes(raw)
+        return {"digest": f"sha256:{name}", "size": len(raw)}
+
+    config = store({"rootfs": 7} if field == "rootfs" else {"rootfs": {"diff_ids": []}})
+    manifest: dict[str, object] = {"config": config, "layers": []} | (
+        {field: 7} if field != "rootfs" else {}
+    )
+    (directory / "index.json").write_text(json.dumps({"manifests": [store(manifest)]}))
+
+    with pytest.raises(Refused):
+        read_layout(directory)
 
 
 def test_a_symbolic_link_in_a_layer_cannot_lead_the_unpacker_to_the_node(

@@ -79,8 +79,10 @@ def test_a_runtime_that_cannot_start_a_sandbox_is_quoted_in_answer_and_log(
     make_daemon: list[Daemon], tmp_path: Path, run_directory: Path, layout: Path
 ) -> None:
     broken = tmp_path / "crun"
-    broken.write_text('#!/bin/sh\n[ "$1" = --version ] && exec /usr/bin/crun --version\n'
-                      'echo "cannot find a moon" >&2; exit 1\n')
+    broken.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && exec /usr/bin/crun --version\n'
+        'echo "cannot find a moon" >&2; exit 1\n'
+    )
     broken.chmod(0o755)
     daemon = Daemon(tmp_path / "state", run_directory, extra=f'runtime = "{broken}"')
     box = start(make_daemon, daemon, layout)

@@ -23,6 +23,10 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "example-config": ("perlica.app.cli.example_config", "Print a configuration to begin with."),
     "doctor": ("perlica.app.cli.doctor", "Say what is wrong here and what to do about it."),
+    "console": (
+        "perlica.app.cli.console",
+        "The web console: run it alone, manage viewers' tokens.",
+    ),
     "protect": ("perlica.app.cli.protect", "Show what would be redacted from a text."),
     "migrate": ("perlica.app.cli.migrate", "Bring the database to this program's schema."),
     "backup": ("perlica.app.cli.backup", "Copy the database while the service runs."),

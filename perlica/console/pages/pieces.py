@@ -1,6 +1,7 @@
 """Pieces that several pages are made of: facts, filters, JSON as pairs, links to other pages."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -14,6 +15,7 @@ from perlica.stores.views.columns import Excerpt
 MAX_PAIRS: Final = 80
 MAX_VALUE_CODE_POINTS: Final = 2_000
 _MAX_DEPTH: Final = 6
+_DIGEST: Final = re.compile(r"(?:sha256:)?[0-9a-f]{64}")
 
 _Word = TypeVar("_Word", bound=StrEnum)
 
@@ -124,6 +126,11 @@ def pairs_of(document: Excerpt, wording: Wording, *, without: Sequence[str] = ()
     rows = list(_rows(value, "", 0))
     note = "" if len(rows) <= MAX_PAIRS else wording.say("cut", size=wording.size(_size(document)))
     return Pairs(rows=tuple(rows[:MAX_PAIRS]), note=note)
+
+
+def is_digest(text: str) -> bool:
+    """Whether a value is a hash, which is shown small."""
+    return _DIGEST.fullmatch(text) is not None
 
 
 def clipped(text: str) -> tuple[str, bool]:

@@ -76,6 +76,10 @@ _SWITCH_DONE = Text(
     zh="沙箱镜像已更换为 {digest}（修订 {revision}），可以创建沙箱。",
     en="The sandbox image is {digest} now (revision {revision}); sandboxes can be created.",
 )
+_ORPHAN_RELEASED = Text(
+    zh="节点上不属于本服务的沙箱 {name} 即将删除。",
+    en="Sandbox {name}, which was never ours, is deleted next.",
+)
 _COMMAND_DONE = Text(zh="沙箱 {name}：{action}完成。", en="Sandbox {name}: {action} is done.")
 _COMMAND_FAILED = Text(
     zh="沙箱 {name}：{action}没有成功（{reason}）。",
@@ -110,6 +114,16 @@ def say_node(node: str, state: NodeState, language: Language) -> str:
     """A node's state changed; "" for one that needs no line."""
     text = _NODES.get(state)
     return "" if text is None else text.say(language, node=node)
+
+
+def say_node_written_off(node: str, language: Language) -> str:
+    """An Owner gave a node up."""
+    return _NODES[NodeState.written_off].say(language, node=node)
+
+
+def say_orphan_released(name: str, language: Language) -> str:
+    """An Owner let something be deleted that was never ours."""
+    return _ORPHAN_RELEASED.say(language, name=name)
 
 
 def say_switch_begun(digest: str, count: int, language: Language) -> str:

@@ -1,6 +1,8 @@
-"""How people write passwords in Chinese: label, connector, value; pairs of account and password; codes.
+"""How people write passwords in Chinese: label, connector, value; pairs of account and password;
+codes.
 
-Names in Latin letters with a plain separator belong to `keyed`; this file knows the Chinese labels and the
+Names in Latin letters with a plain separator belong to `keyed`; this file knows the Chinese
+labels and the
 Chinese connectors (是, 为, 改成, …) behind labels of either script.
 """
 
@@ -17,48 +19,81 @@ from perlica.protection.wording import class_count
 
 KINDS: Final = frozenset({"password", "secret", "one_time_code", "seed"})
 
-_PASSWORDS: Final = "密码|密碼|口令|暗号|提取码|授权码|解压码|密匙|访问码|开锁码|PIN码|pin码|通行码|登陆码"
+_PASSWORDS: Final = (
+    "密码|密碼|口令|暗号|提取码|授权码|解压码|密匙|访问码|开锁码|PIN码|pin码|通行码|登陆码"
+)
 _SECRETS: Final = "密钥|秘钥|私钥|金鑰|密鑰|令牌|凭据|凭证|权杖|签名串|助记码"
 _CJK: Final = r"(?:[\xe3-\xef][\x80-\xbf][\x80-\xbf]|[, \n])"
 _NOTE: Final = r"(?:（[^\n(]{0,60}?）|\([^)\n]{0,40}\))?"
 _FIRM: Final = (
-    r"[ \t]{0,3}(?:】|〕|\]|」|》|\*\*)?[ \t]{0,3}(?:(?:都|统一|默认|现在|目前|暂时|先|还|又|已|已经|刚|刚刚|我|给你|被|重新|也|就)?"
-    r"(?:[:=：＝]|->|=>|→|➜|——?|--|是|为|叫|改成了?|改为了?|改到|设成了?|设为了?|设置成了?|设置为|换成了?|换为|重置成了?|重置为|更新成了?|更新为|变成了?|变更为"
-    r"|修改为|修改成|初始化为|填|填写|输入|输|用的是|用的|用)[ \t]{0,2}[:=：是]?)[ \t]{0,4}\n?[ \t]{0,4}"
+    r"[ \t]{0,3}(?:】|〕|\]|」|》|\*\*)?[ \t]{0,3}(?:(?:都|统一|默认|现在|目前|暂时|先|还|又|已|"
+    r"已经|刚|刚刚|我|给你|被|重新|也|"
+    r"就)?"
+    r"(?:[:=：＝]|->|=>|→|➜|——?|--|是|为|叫|改成了?|改为了?|改到|设成了?|设为了?|设置成了?|"
+    r"设置为|换成了?|换为|重置成了?|重置为|更新成了?|"
+    r"更新为|变成了?|变更为"
+    r"|修改为|修改成|初始化为|填|填写|输入|输|用的是|用的|用)[ \t]{0,2}[:=：是]?)[ \t]{0,4}\n?[ "
+    r"\t]{0,4}"
 )
 _OPEN: Final = r"(?:「|『|【|《|〈|（|\(|\[|“|‘|<|\*\*)?[ \t]?"
 _LABELLED: Final = linear(
-    rf"({_PASSWORDS})|({_SECRETS})|[\x80-\xff]({NAME})|({NAME})(?:[ \t]{{0,3}}|[ \t]?\([^)\n]*\)[ \t]?)[\xe2-\xef]", ignore_case=True
+    rf"({_PASSWORDS})|({_SECRETS})|[\x80-\xff]({NAME})|({NAME})(?:[ \t]{{0,3}}|[ \t]?\([^)\n]"
+    r"*\)[ \t]?)[\xe2-\xef]",
+    ignore_case=True,
 )
 _CONNECTOR: Final = linear(_NOTE + _FIRM + _OPEN)
 _LATIN_CONNECTOR: Final = linear(
-    r"[ \t]{0,2}" + _NOTE + r"[ \t]{0,2}(?:(?:都|默认|现在|先|我|已经|给你|就)?(?:是|为|叫|改成了?|改为|换成了?|设为|设成|重置为|重置成|更新为|更新成|用的是|：|:|=|→|➜)[ \t]{0,2}[:=：]?)[ \t]{0,4}\n?[ \t]{0,4}"
+    r"[ \t]{0,2}"
+    + _NOTE
+    + (
+        r"[ \t]{0,2}(?:(?:都|默认|现在|先|我|已经|给你|就)?(?:是|为|叫|改成了?|改为|换成了?|设为|"
+        r"设成|重置为|重置成|更新为|更新成|用的是|：|"
+        r":|=|→|➜)[ \t]{0,2}[:=：]?)[ \t]{0,4}\n?[ \t]{0,4}"
+    )
     + _OPEN
 )
 _BRACKET: Final = linear(_NOTE + r"[ \t]{0,2}(?:】|」|\))?[ \t]{0,2}(?:「|『|【|《|（|\(|“)[ \t]?")
-_SPACE: Final = linear(_NOTE + r"(?:[ \t]{1,8}|[ \t]{0,4}\n[ \t]{0,4}|，[ \t]?|,[ \t]?|\|[ \t]?|】[ \t]{0,3})")
+_SPACE: Final = linear(
+    _NOTE + r"(?:[ \t]{1,8}|[ \t]{0,4}\n[ \t]{0,4}|，[ \t]?|,[ \t]?|\|[ \t]?|】[ \t]{0,3})"
+)
 _FAR_TEXT: Final = (
-    r"(?:是|为|:|：|改成了?|换成了?|设成了?|设为|重置成|重置为|更新为|叫|用|的)[ \t]{0,3}[:：]?[ \t]{0,3}" + _OPEN
+    r"(?:是|为|:|：|改成了?|换成了?|设成了?|设为|重置成|重置为|更新为|叫|用|的)[ \t]{0,3}[:：]?[ "
+    r"\t]{0,3}" + _OPEN
 )
 _FAR: Final = (linear(_CJK + "{1,12}?" + _FAR_TEXT), linear(_CJK + "{1,12}" + _FAR_TEXT))
-_DESCRIBES: Final = re.compile("^(?:加密|算法|位|个|字|天|次|分|小时|元|年|月|日|级|项|种|条|步|到|至|~|以上|以内|算法|加密|编码|格式|哈希|版)")
+_DESCRIBES: Final = re.compile(
+    "^(?:加密|算法|位|个|字|天|次|分|小时|元|年|月|日|级|项|种|条|步|到|至|~|以上|以内|算法|加密|"
+    "编码|格式|哈希|版)"
+)
 _ONLY_RANGE: Final = re.compile(r"^[\d\-~.]+$")
 _PAIR: Final = linear(
-    r"(?:账号密码|帐号密码|账户密码|用户名密码|用户密码|账密|帐密|用户名/密码|账号/密码|登录信息|登陆信息|登录账号|登陆账号|登录用|登陆用|账号|用户名)(?:都|统一|还|就)?(?:是|为|用|:|：)?[ \t]{0,3}"
-    r"([A-Za-z0-9_.@\-]{2,40})[ \t]{0,3}(?:/|,|，|、|\||:|：|[ \t]|和|跟)[ \t]{0,3}(?:密码)?[ \t]{0,2}"
+    r"(?:账号密码|帐号密码|账户密码|用户名密码|用户密码|账密|帐密|用户名/密码|账号/密码|登录信息|"
+    r"登陆信息|登录账号|登陆账号|登录用|登陆用|账号|用户名)(?:都|统一|"
+    r"还|就)?(?:是|为|用|:|：)?[ \t]{0,3}"
+    r"([A-Za-z0-9_.@\-]{2,40})[ \t]{0,3}(?:/|,|，|、|\||:|：|[ \t]|和|跟)[ \t]{0,3}(?:密码)?[ \t]"
+    r"{0,2}"
 )
 _KNOWN_USER: Final = linear(
-    r"(?:^|[\s,，:：(（\"'>])(?:root|admin|administrator|sa|postgres|sysadmin|superuser|oracle|ubuntu)[ \t]{0,2}[/:|][ \t]{0,2}([^\s\"'`/|<>:\x80-\xff]{6,60})(?:[\s,;)\"'\x80-\xff]|$)", ignore_case=True
+    r"(?:^|[\s,，:：(（\"'>])(?:root|admin|administrator|sa|postgres|sysadmin|superuser|oracle|"
+    r"ubuntu)[ \t]{0,2}[/:|][ \t]{0,2}([^\s\"'`/|<>:\x80-\xff]{6,60})(?:[\s,;)\"'\x80-\xff]|$)",
+    ignore_case=True,
 )
 _USER_BY_SPACE: Final = linear(
-    r"(?:账号|帐号|用户|后台|登录|登陆|服务器|机器|跳板机|堡垒机|数据库|面板)[^\n]{0,40}?[ ,:](?:root|admin|administrator|ubuntu|postgres|oracle|sa)[ \t]{1,3}([A-Za-z0-9!@#$%^&*_+=.~?\-]{8,40})(?:[\s,;\x80-\xff]|$)",
+    r"(?:账号|帐号|用户|后台|登录|登陆|服务器|机器|跳板机|堡垒机|数据库|面板)[^\n]{0,40}?[ ,:]"
+    r"(?:root|admin|administrator|"
+    r"ubuntu|postgres|oracle|sa)[ \t]{1,3}([A-Za-z0-9!@#$%^&*_+=.~?\-]{8,40})(?:[\s,;\x80-\xff]|"
+    r"$)",
     ignore_case=True,
 )
 _CODE: Final = linear(
-    r"(?:验证码|校验码|动态码|动态口令|动态密码|短信码|认证码|取件密码)(?:是|为|:|：|=)?[ \t]{0,3}(?:【|「|\[)?[ \t]?([0-9]{4,8})"
+    r"(?:验证码|校验码|动态码|动态口令|动态密码|短信码|认证码|取件密码)(?:是|为|:|：|=)?[ \t]{0,"
+    r"3}(?:【|「|\[)?[ \t]?([0-9]{4,8})"
 )
 _BEFORE: Final = linear(
-    r"([A-Za-z0-9!@#$%^&*_+=.~?\-]{6,60})[ \t]{0,2}(?:这个|这)?(?:是|就是|当|作为)(?:新|旧|登录|初始|默认|服务器|数据库|管理员|root|你的|我的|他的|的){0,3}(?:密码|口令|密钥|token|key|secret)", ignore_case=True
+    r"([A-Za-z0-9!@#$%^&*_+=.~?\-]{6,60})[ \t]{0,2}(?:这个|这)?(?:是|就是|当|作为)(?:新|旧|登录|"
+    r"初始|默认|服务器|数据库|"
+    r"管理员|root|你的|我的|他的|的){0,3}(?:密码|口令|密钥|token|key|secret)",
+    ignore_case=True,
 )
 _LONGEST_NAME: Final = 120
 _BEYOND_ASCII: Final = 0x80
@@ -152,15 +187,19 @@ def _is_description(data: bytes, value: Value) -> bool:
     text = data[value.start : value.end].decode("latin-1")
     if _ONLY_RANGE.match(text) and (not text.isdigit() or _DESCRIBES.match(rest)):
         return True
-    return bool(_DESCRIBES.match(rest)) and len(text) < 12  # noqa: PLR2004
+    return bool(_DESCRIBES.match(rest)) and len(text) < 12
 
 
 def _add_if_strong(sheet: Sheet, value: Value | None, *, classes: int = 2) -> None:
     if value is None:
         return
     text = sheet.data[value.start : value.end].decode("latin-1")
-    if _is_description(sheet.data, value) or is_stand_in(text) or is_measure(text) or not is_strong(text) or class_count(text) < classes:
+    if (
+        _is_description(sheet.data, value)
+        or is_stand_in(text)
+        or is_measure(text)
+        or not is_strong(text)
+        or class_count(text) < classes
+    ):
         return
     sheet.add(value.start, value.end, kind="password", rule="chinese.pair", rank=21)
-
-

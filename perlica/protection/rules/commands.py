@@ -23,7 +23,9 @@ _PORTS: Final = re.compile(r"[\d.]*(?::\d+)+(?:/\w+)?$")
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program and where its password stands: any group of the pattern. `gates` are lower-case words, one must occur."""
+    """A program and where its password stands: any group of the pattern. `gates` are lower-case
+    words, one must occur.
+    """
 
     gates: tuple[str, ...]
     pattern: Pattern
@@ -34,73 +36,198 @@ def _command(gates: str, pattern: str) -> Command:
 
 
 _COMMANDS: Final = (
-    _command("mysql mariadb", rf"\b(?:mysql|mariadb|mycli|mydumper|myloader|xtrabackup|innobackupex|pt-)[a-z_\-]*\b{_REST}\s-p{_V}"),
+    _command(
+        "mysql mariadb",
+        r"\b(?:mysql|mariadb|mycli|mydumper|myloader|xtrabackup|innobackupex|pt-)[a-z_\-]"
+        rf"*\b{_REST}\s-p{_V}",
+    ),
     _command("mysqladmin", rf"\bmysqladmin\b{_REST}\spassword\s+{_V}"),
     _command("sshpass", rf"\bsshpass\s+(?:-v\s+)?-p\s*{_V}"),
-    _command("sudo", rf"\becho\s+(?:-n\s+|-e\s+)?{_V}\s*\|\s*(?:\w+=\S+\s+)?sudo\s+(?:-\w+\s+)*-\w*S"),
-    _command("password-stdin with-token --stdin passwd login cryptsetup kinit gpg openssl base64",
-             rf"\b(?:echo|printf|print)\s+(?:-n\s+|-e\s+|-ne\s+|[\"']%s(?:\\n)?[\"']\s+)*{_V}\s*\|\s*[^\n]*?(?:--password-stdin|--with-token|--stdin|\bpasswd\b|cryptsetup|kinit|--passphrase-fd|pass:stdin|-pass stdin|login\b)"),
-    _command("<<<", rf"(?:passwd|cryptsetup|kinit|login|--password-stdin|--with-token|sudo -S|su |psql|htpasswd|vault|bw unlock)[^\n]*<<<\s*{_V}"),
-    _command("redis-cli keydb-cli valkey-cli", rf"\b(?:redis|keydb|valkey)-(?:cli|benchmark)\b{_REST}\s(?:-a|--pass)[ =]?\s*{_V}"),
-    _command("auth ", rf"(?:^|>|\n)\s*AUTH\s+(?:[A-Za-z]\w{{0,30}}\s+)?([^\s\"'`]{{6,200}})\s*$"),
-    _command("docker podman nerdctl helm buildah skopeo oras crane registry harbor ctr az acr regctl",
-             rf"\b(?:docker|podman|nerdctl|helm|buildah|skopeo|oras|crane|harbor|az|acr|regctl)\b[^\n|;]*?\blogin\b{_REST}\s-p\s*{_V}"),
+    _command(
+        "sudo", rf"\becho\s+(?:-n\s+|-e\s+)?{_V}\s*\|\s*(?:\w+=\S+\s+)?sudo\s+(?:-\w+\s+)*-\w*S"
+    ),
+    _command(
+        "password-stdin with-token --stdin passwd login cryptsetup kinit gpg openssl base64",
+        r"\b(?:echo|printf|print)\s+(?:-n\s+|-e\s+|-ne\s+|[\"']%s(?:\\n)?[\"']\s+)"
+        rf"*{_V}\s*\|\s*[^\n]*?(?:--password-stdin|--with-token|--stdin|\bpasswd\b|cryptsetup|"
+        r"kinit|--passphrase-fd|pass:stdin|-pass stdin|login\b)",
+    ),
+    _command(
+        "<<<",
+        r"(?:passwd|cryptsetup|kinit|login|--password-stdin|--with-token|sudo -S|su |psql|"
+        rf"htpasswd|vault|bw unlock)[^\n]*<<<\s*{_V}",
+    ),
+    _command(
+        "redis-cli keydb-cli valkey-cli",
+        rf"\b(?:redis|keydb|valkey)-(?:cli|benchmark)\b{_REST}\s(?:-a|--pass)[ =]?\s*{_V}",
+    ),
+    _command("auth ", r"(?:^|>|\n)\s*AUTH\s+(?:[A-Za-z]\w{0,30}\s+)?([^\s\"'`]{6,200})\s*$"),
+    _command(
+        "docker podman nerdctl helm buildah skopeo oras crane registry harbor ctr az acr regctl",
+        r"\b(?:docker|podman|nerdctl|helm|buildah|skopeo|oras|crane|harbor|az|acr|regctl)\b[^\n|"
+        rf";]*?\blogin\b{_REST}\s-p\s*{_V}",
+    ),
     _command("creds ctr", rf"--(?:src-|dest-)?creds[ =]\s*{_PAIR}"),
     _command("ctr ", rf"\bctr\b{_REST}(?:-u|--user)[ =]\s*{_PAIR}"),
     _command("ldap", rf"\bldap[a-z]+\b{_REST}\s-w\s*{_V}"),
-    _command("curl httpie http ab  xh wget", rf"\b(?:curl|curlie)\b[^\n|]*?\s(?:-u|--user|--proxy-user|-U)[ =]?\s*{_PAIR}"),
-    _command("http", rf"(?:\bhttps?|\bxh|\bab|\bhey|\bwrk|\bsiege)\s[^\n|]*?(?:-a|-A|--auth|-P)[ =]\s*{_PAIR}"),
-    _command("chpasswd", rf"\b(?:echo|printf)\s+(?:-\w+\s+)*[\"']?[\w.\-]+:([^\s\"'|]+)[\"']?\s*\|\s*[^\n]{{0,40}}chpasswd"),
+    _command(
+        "curl httpie http ab  xh wget",
+        rf"\b(?:curl|curlie)\b[^\n|]*?\s(?:-u|--user|--proxy-user|-U)[ =]?\s*{_PAIR}",
+    ),
+    _command(
+        "http",
+        rf"(?:\bhttps?|\bxh|\bab|\bhey|\bwrk|\bsiege)\s[^\n|]*?(?:-a|-A|--auth|-P)[ =]\s*{_PAIR}",
+    ),
+    _command(
+        "chpasswd",
+        r"\b(?:echo|printf)\s+(?:-\w+\s+)*[\"']?[\w.\-]+:([^\s\"'|]+)[\"']?\s*\|\s*[^\n]{0,"
+        r"40}chpasswd",
+    ),
     _command("net user", rf"\bnet\s+user\s+\S+\s+{_V}(?:\s+/\w+|\s*$|\s*\n)"),
     _command("net use", rf"\bnet\s+use\s[^\n]*?/user:\S+\s+{_V}"),
     _command("/pass: /p: -p:", rf"\s/(?:pass|p|password|gp):{_V}"),
-    _command("openssl pass:", rf"(?:-pass(?:in|out)?\s+|-k\s+)[\"']?pass:([^\s\"']+)"),
+    _command("openssl pass:", r"(?:-pass(?:in|out)?\s+|-k\s+)[\"']?pass:([^\s\"']+)"),
     _command("openssl", rf"\bopenssl\s+enc\b{_REST}\s-k\s+{_V}"),
-    _command("smbclient rpcclient mount.cifs wbinfo winexe", rf"\b(?:smbclient|rpcclient|smbmap|wbinfo|winexe|net)\b{_REST}\s(?:-U|--user)[ =]?\s*[\"']?[^\s%\"']+%([^\s\"']+)"),
-    _command("htpasswd", rf"\bhtpasswd\s+(?:-\w*b\w*\s+)(?:-\w+\s+)*(?:\S+\s+)?\S+\s+{_V}\s*(?:$|\n|;|&|\|)"),
+    _command(
+        "smbclient rpcclient mount.cifs wbinfo winexe",
+        rf"\b(?:smbclient|rpcclient|smbmap|wbinfo|winexe|net)\b{_REST}\s(?:-U|--user)[ =]"
+        r"?\s*[\"']?[^\s%\"']+%([^\s\"']+)",
+    ),
+    _command(
+        "htpasswd",
+        rf"\bhtpasswd\s+(?:-\w*b\w*\s+)(?:-\w+\s+)*(?:\S+\s+)?\S+\s+{_V}\s*(?:$|\n|;|&|\|)",
+    ),
     _command("zip 7z rar", rf"\b(?:zip|unzip|zipinfo)\b[^\n|;]*?\s-P\s*{_V}"),
     _command("7z rar", rf"\b(?:7z[ar]?|rar|unrar)\s[^\n|;]*?\s-h?p{_V}"),
     _command("sqlcmd bcp osql isql", rf"\b(?:sqlcmd|bcp|osql|isql|tsql)\b{_REST}\s-P\s*{_V}"),
-    _command("cqlsh mongo influx clickhouse mosquitto ftp lftp ncftp snmp ipmitool smartctl vnc", rf"\b(?:cqlsh|nodetool)\b{_REST}\s(?:-p|-pw)\s*{_V}"),
+    _command(
+        "cqlsh mongo influx clickhouse mosquitto ftp lftp ncftp snmp ipmitool smartctl vnc",
+        rf"\b(?:cqlsh|nodetool)\b{_REST}\s(?:-p|-pw)\s*{_V}",
+    ),
     _command("mongo", rf"\bmongo(?:sh|dump|restore|export|import|stat|top)?\b{_REST}\s-p\s*{_V}"),
-    _command("mosquitto ncftp ipmitool", rf"\b(?:mosquitto_\w+|ipmitool|x3270)\b{_REST}\s-P\s*{_V}"),
-    _command("ncftp vnc expect plink pscp putty", rf"\b(?:ncftp\w*|vncviewer)\b{_REST}\s-p\s*{_V}|\b(?:plink|pscp|psftp|putty|kitty)\b[^\n|;]*?\s-pw\s+{_V}"),
+    _command(
+        "mosquitto ncftp ipmitool", rf"\b(?:mosquitto_\w+|ipmitool|x3270)\b{_REST}\s-P\s*{_V}"
+    ),
+    _command(
+        "ncftp vnc expect plink pscp putty",
+        rf"\b(?:ncftp\w*|vncviewer)\b{_REST}\s-p\s*{_V}|\b(?:plink|pscp|psftp|putty|kitty)\b[^\n|"
+        rf";]*?\s-pw\s+{_V}",
+    ),
     _command("lftp", rf"\blftp\b{_REST}\s-u\s+[\"']?[^\s,\"']+,([^\s\"']+)"),
     _command("snmp", rf"\bsnmp\w+\b{_REST}\s-[AX]\s*{_V}"),
     _command("snmp", rf"\bsnmp\w+\b[^\n|;]*\s-X\s*{_V}"),
     _command("snmp", rf"\bsnmp\w+\b{_REST}\s-c\s+{_V}"),
-    _command("keytool jarsigner apksigner", rf"\s-(?:storepass|keypass|srcstorepass|deststorepass|new)\s+{_V}"),
-    _command("pass:", rf"--?(?:ks-|key-)?pass\s+pass:([^\s\"']+)"),
+    _command(
+        "keytool jarsigner apksigner",
+        rf"\s-(?:storepass|keypass|srcstorepass|deststorepass|new)\s+{_V}",
+    ),
+    _command("pass:", r"--?(?:ks-|key-)?pass\s+pass:([^\s\"']+)"),
     _command("useradd usermod", rf"\buser(?:add|mod)\b{_REST}\s-p\s*{_V}"),
-    _command("rabbitmqctl", rf"\brabbitmqctl\b{_REST}\b(?:add_user|change_password|authenticate_user)\s+\S+\s+{_V}"),
-    _command("mc alias s3cmd ossutil coscmd obsutil minio", rf"\bmc\s+(?:alias\s+set|config\s+host\s+add)\s+\S+\s+\S+\s+\S+\s+{_V}"),
-    _command("ossutil obsutil coscmd", rf"\b(?:ossutil|obsutil|coscmd|tosutil|qshell|s3cmd)(?:64)?\b{_REST}\s(?:-k|-s|-sk)[ =]\s*{_V}"),
+    _command(
+        "rabbitmqctl",
+        rf"\brabbitmqctl\b{_REST}\b(?:add_user|change_password|authenticate_user)\s+\S+\s+{_V}",
+    ),
+    _command(
+        "mc alias s3cmd ossutil coscmd obsutil minio",
+        rf"\bmc\s+(?:alias\s+set|config\s+host\s+add)\s+\S+\s+\S+\s+\S+\s+{_V}",
+    ),
+    _command(
+        "ossutil obsutil coscmd",
+        rf"\b(?:ossutil|obsutil|coscmd|tosutil|qshell|s3cmd)(?:64)?\b{_REST}\s(?:-k|-s|-sk)[ =]"
+        rf"\s*{_V}",
+    ),
     _command("qshell", rf"\bqshell\s+account\s+\S+\s+{_V}"),
-    _command("configure configset config", rf"\b(?:aws|aliyun|tccli|hcloud|bce|volc|gcloud|oci|az)\s+configure?\s+set\s+\S{{0,60}}(?:secret|token|password|key)\S{{0,30}}\s+{_V}"),
-    _command("config", rf"\b(?:npm|yarn|pnpm|pip|poetry|git|helm|gem|composer|heroku|fly|vercel|netlify|supabase|wrangler|ngrok|cargo)\s+config\S{{0,12}}\s+(?:--\w+\s+|set\s+|add-authtoken\s+)*\S*(?:token|password|secret|auth|key)\S{{0,40}}\s+(?:[\w.\-]+\s+(?:__token__\s+)?)?{_V}"),
+    _command(
+        "configure configset config",
+        r"\b(?:aws|aliyun|tccli|hcloud|bce|volc|gcloud|oci|az)\s+configure?\s+set\s+\S{0,"
+        rf"60}}(?:secret|token|password|key)\S{{0,30}}\s+{_V}",
+    ),
+    _command(
+        "config",
+        r"\b(?:npm|yarn|pnpm|pip|poetry|git|helm|gem|composer|heroku|fly|vercel|netlify|"
+        r"supabase|wrangler|ngrok|cargo)\s+config\S{0,12}\s+(?:--\w+\s+|set\s+|"
+        r"add-authtoken\s+)*\S*(?:token|password|secret|auth|key)\S{0,40}\s+(?:[\w.\-]"
+        rf"+\s+(?:__token__\s+)?)?{_V}",
+    ),
     _command("authtoken", rf"\bngrok\s+(?:config\s+add-authtoken|authtoken)\s+{_V}"),
-    _command("login", rf"\b(?:cargo|vault|wandb|huggingface-cli|hf|gh|glab|fly|railway|pulumi|tailscale|netbird|doppler|bw|op|snyk|infisical|codecov|sentry-cli)\s+(?:auth\s+)?(?:login|unlock|up)\s+(?:--?\w[\w\-]*[ =]\s*)?{_V}"),
-    _command("gem push twine", rf"\b(?:twine\s+upload|gem\s+push|nuget\s+push|dotnet\s+nuget\s+push)\b{_REST}\s(?:-p|-k|--api-key)\s+{_V}"),
-    _command("--from-literal", rf"--from-literal[= ][\"']?[A-Za-z0-9_.\-]+=(?:\"([^\"\r\n]+)\"|'([^'\r\n]+)'|([^\s\"'`|;<>]+))"),
-    _command("kubeadm --token", rf"--(?:discovery-|bootstrap-)?token[ =]\s*([a-z0-9]{{6}}\.[a-z0-9]{{16}})"),
+    _command(
+        "login",
+        r"\b(?:cargo|vault|wandb|huggingface-cli|hf|gh|glab|fly|railway|pulumi|tailscale|"
+        r"netbird|doppler|bw|op|snyk|infisical|codecov|sentry-cli)\s+(?:auth\s+)?(?:login|"
+        rf"unlock|up)\s+(?:--?\w[\w\-]*[ =]\s*)?{_V}",
+    ),
+    _command(
+        "gem push twine",
+        rf"\b(?:twine\s+upload|gem\s+push|nuget\s+push|dotnet\s+nuget\s+push)\b{_REST}\s(?:-p|-k|"
+        rf"--api-key)\s+{_V}",
+    ),
+    _command(
+        "--from-literal",
+        r"--from-literal[= ][\"']?[A-Za-z0-9_.\-]+=(?:\"([^\"\r\n]+)\"|'([^'\r\n]+)'|([^\s\"'`|"
+        r";<>]+))",
+    ),
+    _command(
+        "kubeadm --token",
+        r"--(?:discovery-|bootstrap-)?token[ =]\s*([a-z0-9]{6}\.[a-z0-9]{16})",
+    ),
     _command("etcdctl", rf"\betcdctl\b{_REST}--user[ =]\s*{_PAIR}"),
-    _command("identified password", rf"\b(?:identified\s+(?:with\s+\S+\s+)?(?:by|as)(?:\s+password)?|with\s+(?:encrypted\s+)?password|(?:encrypted|unencrypted)\s+password|set\s+password\s*(?:for\s+\S+\s*)?=|role\s+\S+\s+(?:\w+\s+){{0,6}}password|user\s+\S+\s+(?:\w+\s+){{0,6}}password|login\s+\S+\s+with\s+password\s*=|old_password\s*=|password\s*\()\s*\(?N?(?:\"([^\"\r\n]+)\"|'([^'\r\n]+)')"),
-    _command("requirepass masterauth", rf"\b(?:requirepass|masterauth|sentinel\s+auth-pass\s+\S+)\s+{_V}"),
-    _command("user ", rf"\b(?:acl\s+setuser|user)\s+\S+\s[^\n]*?\s>([^\s\"']+)"),
-    _command("machine login", rf"\b(?:machine\s+\S+|default)\s+(?:login|user)\s+\S+\s+password\s+{_V}"),
-    _command("enable username snmp-server ppp neighbor key-string", rf"\b(?:enable\s+(?:secret|password)|username\s+\S+\s+(?:privilege\s+\d+\s+)?(?:secret|password)|key-string|ppp\s+chap\s+password|neighbor\s+\S+\s+password|pre-shared-key|cipher|irreversible-cipher|tacacs-server\s+key|radius-server\s+key|snmp-server\s+community)\s+(?:[05789]\s+|level\s+\d+\s+)?([^\s\"']{{4,200}})"),
-    _command("send expect", rf"\b(?:send|send_user)\s+(?:--\s+)?[\"']([^\"'\\\r\n]{{4,100}})\\[rn][\"']"),
-    _command("nmcli wpa_passphrase iwconfig netsh", rf"\b(?:wpa_passphrase\s+(?:\"[^\"]+\"|\S+)\s+|nmcli\b{_REST}\bpassword\s+|iwconfig\b{_REST}\bkey\s+(?:s:)?){_V}"),
-    _command("zabbix proxychains socks5 http", rf"(?:^|\n)\s*(?:socks[45]|http)\s+[\w.\-]{{3,80}}\s+\d{{2,5}}\s+\S+\s+(\S+)"),
+    _command(
+        "identified password",
+        r"\b(?:identified\s+(?:with\s+\S+\s+)?(?:by|as)(?:\s+password)?|with\s+(?:encrypted\s+)"
+        r"?password|(?:encrypted|unencrypted)\s+password|set\s+password\s*(?:for\s+\S+\s*)?=|"
+        r"role\s+\S+\s+(?:\w+\s+){0,6}password|user\s+\S+\s+(?:\w+\s+){0,6}password|"
+        r"login\s+\S+\s+with\s+password\s*=|old_password\s*=|password\s*\()"
+        r"\s*\(?N?(?:\"([^\"\r\n]+)\"|'([^'\r\n]+)')",
+    ),
+    _command(
+        "requirepass masterauth", rf"\b(?:requirepass|masterauth|sentinel\s+auth-pass\s+\S+)\s+{_V}"
+    ),
+    _command("user ", r"\b(?:acl\s+setuser|user)\s+\S+\s[^\n]*?\s>([^\s\"']+)"),
+    _command(
+        "machine login", rf"\b(?:machine\s+\S+|default)\s+(?:login|user)\s+\S+\s+password\s+{_V}"
+    ),
+    _command(
+        "enable username snmp-server ppp neighbor key-string",
+        r"\b(?:enable\s+(?:secret|password)|username\s+\S+\s+(?:privilege\s+\d+\s+)?(?:secret|"
+        r"password)|key-string|ppp\s+chap\s+password|neighbor\s+\S+\s+password|pre-shared-key|"
+        r"cipher|irreversible-cipher|tacacs-server\s+key|radius-server\s+key|"
+        r"snmp-server\s+community)\s+(?:[05789]\s+|level\s+\d+\s+)?([^\s\"']{4,200})",
+    ),
+    _command(
+        "send expect", r"\b(?:send|send_user)\s+(?:--\s+)?[\"']([^\"'\\\r\n]{4,100})\\[rn][\"']"
+    ),
+    _command(
+        "nmcli wpa_passphrase iwconfig netsh",
+        rf"\b(?:wpa_passphrase\s+(?:\"[^\"]+\"|\S+)\s+|nmcli\b{_REST}\bpassword\s+|"
+        rf"iwconfig\b{_REST}\bkey\s+(?:s:)?){_V}",
+    ),
+    _command(
+        "zabbix proxychains socks5 http",
+        r"(?:^|\n)\s*(?:socks[45]|http)\s+[\w.\-]{3,80}\s+\d{2,5}\s+\S+\s+(\S+)",
+    ),
     _command("passphrase gpg", rf"\bgpg2?\b{_REST}--passphrase[ =]\s*{_V}"),
     _command("jenkins", rf"\s-auth\s+{_PAIR}"),
     _command("convertto-securestring", rf"ConvertTo-SecureString\s+(?:-String\s+)?{_V}"),
-    _command("pscredential networkcredential", rf"(?:PSCredential|NetworkCredential)\s*\(\s*[^,\n]+,\s*\"([^\"\n]+)\""),
-    _command("basicauth auth= login( authenticate", rf"\b(?:HTTP(?:Basic|Digest)Auth|basic_?auth|set_?basic_?auth|with_?basic_?auth|auth|login|authenticate|credentials|starttls_login)\s*[(=]\s*\(?\s*[\"'][^\"'\n]+[\"']\s*,\s*[\"']([^\"'\n]{{3,200}})[\"']"),
-    _command("-p", rf"\s(?:-u|-U|-l|--user(?:name)?|--login)[ =]\s*\S+\s+(?:-p|-P|--pass)[ =]\s*{_V}"),
-    _command("getconnection connect mysqli pdo", rf"\b(?:getConnection|(?:mysqli?|pg|psycopg2?|pymysql|oracledb|cx_Oracle)?[_.]?connect|mysqli|PDO|createConnection)\s*\((?:[^,()\n]+,\s*){{2}}[\"']([^\"'\n]{{3,}})[\"']"),
+    _command(
+        "pscredential networkcredential",
+        r"(?:PSCredential|NetworkCredential)\s*\(\s*[^,\n]+,\s*\"([^\"\n]+)\"",
+    ),
+    _command(
+        "basicauth auth= login( authenticate",
+        r"\b(?:HTTP(?:Basic|Digest)Auth|basic_?auth|set_?basic_?auth|with_?basic_?auth|auth|"
+        r"login|authenticate|credentials|starttls_login)\s*[(=]\s*\(?\s*[\"'][^\"'\n]+[\"']\s*,"
+        r"\s*[\"']([^\"'\n]{3,200})[\"']",
+    ),
+    _command(
+        "-p", rf"\s(?:-u|-U|-l|--user(?:name)?|--login)[ =]\s*\S+\s+(?:-p|-P|--pass)[ =]\s*{_V}"
+    ),
+    _command(
+        "getconnection connect mysqli pdo",
+        r"\b(?:getConnection|(?:mysqli?|pg|psycopg2?|pymysql|oracledb|cx_Oracle)?[_.]?connect|"
+        r"mysqli|PDO|createConnection)\s*\((?:[^,()\n]+,\s*){2}[\"']([^\"'\n]{3,})[\"']",
+    ),
     _command("xfreerdp rdesktop", rf"\brdesktop\b{_REST}\s-p\s*{_V}"),
-    _command("frpc gost -l", rf"\bgost\b[^\n]*?-[LF][ =]?\S*?://[^\s:@]+:([^\s@]+)@"),
+    _command("frpc gost -l", r"\bgost\b[^\n]*?-[LF][ =]?\S*?://[^\s:@]+:([^\s@]+)@"),
 )
 
 
@@ -126,6 +253,11 @@ def _find(sheet: Sheet, command: Command) -> None:
 def _add(sheet: Sheet, start: int, end: int) -> None:
     text = sheet.data[start:end].decode("latin-1")
     text = text.rstrip(",;") if len(text) > 1 else text
-    if _PORTS.match(text) or is_stand_in(text) or text.startswith("-") or is_reference(text, quoted=True):
+    if (
+        _PORTS.match(text)
+        or is_stand_in(text)
+        or text.startswith("-")
+        or is_reference(text, quoted=True)
+    ):
         return
     sheet.add(start, start + len(text), kind="command_password", rule="command", rank=35)

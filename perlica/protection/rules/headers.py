@@ -17,33 +17,53 @@ from perlica.protection.wording import is_dice
 KINDS: Final = frozenset({"basic_auth", "bearer_token", "auth_header", "cookie", "session"})
 
 _SCHEMED: Final = linear(
-    r"(authorization|auth|x-[a-z\-]{2,30}-authorization|credentials?)(?:\\?[\"'`])?\]?\s{0,3}(?:[:=,]|=>|\s)\s{0,3}(?:\\?[\"'`])?[fb]?[\"']?"
+    r"(authorization|auth|x-[a-z\-]{2,30}-authorization|credentials?)(?:\\?[\"'`])?\]?\s{0,"
+    r"3}(?:[:=,]|=>|\s)\s{0,3}(?:\\?[\"'`])?[fb]?[\"']?"
     r"([A-Za-z][A-Za-z0-9\-]{1,24})[ \t]{1,4}([A-Za-z0-9._~+/=\-:!@#$%^&*]{8,})",
     ignore_case=True,
 )
 _BASIC: Final = linear(r"\bbasic[ \t]{1,4}([A-Za-z0-9+/_\-]{8,}={0,2})", ignore_case=True)
-_BEARER: Final = linear(r"\bbearer(?:[ \t]{1,4}|%20|\+)([A-Za-z0-9._~+/=\-:|]{12,})", ignore_case=True)
+_BEARER: Final = linear(
+    r"\bbearer(?:[ \t]{1,4}|%20|\+)([A-Za-z0-9._~+/=\-:|]{12,})", ignore_case=True
+)
 _BARE: Final = linear(
-    r"(?:proxy-)?authorization(?:\\?[\"'`])?\]?\s{0,3}(?:[:=,]|=>)\s{0,3}(?:\\?[\"'`])?([A-Za-z0-9._~+/=\-]{16,})",
+    r"(?:proxy-)?authorization(?:\\?[\"'`])?\]?\s{0,3}(?:[:=,]|=>)\s{0,3}(?:\\?[\"'`])"
+    r"?([A-Za-z0-9._~+/=\-]{16,})",
     ignore_case=True,
 )
-_SIGV4: Final = linear(r"(?:AWS4|TC3|SDK|OSS4|VOLC|TOS4|HMAC)[A-Z0-9\-]{0,20}[ ,][^\r\n]*?Signature=\"?([0-9a-zA-Z+/=]{28,200})")
-_SIGNATURE_V2: Final = linear(r"\b(?:OSS|AWS|QBox|Qiniu|OBS|UCloud|COS|QINIU|UPYUN) [A-Za-z0-9_\-]{8,64}:([A-Za-z0-9+/=_\-]{20,100})")
+_SIGV4: Final = linear(
+    r"(?:AWS4|TC3|SDK|OSS4|VOLC|TOS4|HMAC)[A-Z0-9\-]{0,20}[ ,][^\r\n]"
+    r"*?Signature=\"?([0-9a-zA-Z+/=]{28,200})"
+)
+_SIGNATURE_V2: Final = linear(
+    r"\b(?:OSS|AWS|QBox|Qiniu|OBS|UCloud|COS|QINIU|UPYUN) [A-Za-z0-9_\-]{8,64}:([A-Za-z0-9+/=_\-]"
+    r"{20,100})"
+)
 _DIGEST: Final = linear(r"Digest [^\r\n]*?response=\"?([0-9a-fA-F]{32,128})")
 _COOKIE: Final = linear(
-    r"\b((?:set-)?cookie2?)(?:\\?[\"'`])?\]?\s{0,3}(?:[:=]|=>|,)\s{0,3}(?:\\?[\"'`])?([^\r\n\"'`]{4,})", ignore_case=True
+    r"\b((?:set-)?cookie2?)(?:\\?[\"'`])?\]?\s{0,3}(?:[:=]|=>|,)\s{0,3}(?:\\?[\"'`])?([^\r\n\"'`]"
+    r"{4,})",
+    ignore_case=True,
 )
 _COOKIE_FLAG: Final = linear(r"(?:^|\s)(?:-b|--cookie)[ =]{1,3}[\"']?([^\r\n\"']{4,})")
 _CRUMB: Final = re.compile(rb"([^\s=;,]{1,80})=([^;\s]{1,})")
 _ATTRIBUTES: Final = frozenset(
-    "path domain expires max-age samesite secure httponly priority version comment partitioned".split()
+    """
+    path domain expires max-age samesite secure httponly priority version comment partitioned
+    """.split()
 )
 _HARMLESS_COOKIES: Final = re.compile(
-    r"(?:lang|locale|theme|_ga.*|_gid|_gat.*|hm_l.*|utm.*|__utm.*|cna|tz|timezone|region|country|_fbp|_pk_.*|ajs_.*"
-    r"|i18n.*|currency|view|layout|nav.*|sidebar.*|consent.*|cookie.*consent.*|gdpr.*|_hj.*|amp.*|ab_.*|exp.*)$",
+    r"(?:lang|locale|theme|_ga.*|_gid|_gat.*|hm_l.*|utm.*|__utm.*|cna|tz|timezone|region|country|"
+    r"_fbp|_pk_.*|ajs_.*"
+    r"|i18n.*|currency|view|layout|nav.*|sidebar.*|consent.*|cookie.*consent.*|gdpr.*|_hj.*|"
+    r"amp.*|ab_.*|exp.*)$",
     re.IGNORECASE,
 )
-_WORD_SCHEMES: Final = frozenset("the is was header headers failed required missing invalid error for not must should will code type flow server endpoint url and or with via using of in to by on scheme provider service".split())
+_WORD_SCHEMES: Final = frozenset(
+    "the is was header headers failed required missing invalid error for not must should will "
+    "code type flow server endpoint url and or with via using of in to by on scheme provider "
+    "service".split()
+)
 
 
 def detect(sheet: Sheet) -> None:
@@ -91,7 +111,7 @@ def decodes_to_pair(encoded: bytes) -> bool:
     except (binascii.Error, ValueError):
         return False
     name, colon, password = raw.partition(b":")
-    return bool(colon and password) and all(0x20 <= byte < 0x7F for byte in name + password)  # noqa: PLR2004
+    return bool(colon and password) and all(0x20 <= byte < 0x7F for byte in name + password)
 
 
 def _find_cookies(sheet: Sheet) -> None:
@@ -116,7 +136,7 @@ def _read_crumbs(sheet: Sheet, start: int, end: int, *, only_first: bool) -> Non
 
 
 def _is_session(name: str, value: str) -> bool:
-    if is_stand_in(value) or _HARMLESS_COOKIES.match(name) or len(value) < 8:  # noqa: PLR2004
+    if is_stand_in(value) or _HARMLESS_COOKIES.match(name) or len(value) < 8:
         return False
     if is_dice(value):
         return True

@@ -17,8 +17,10 @@ from perlica.protection.wording import is_dice
 
 NAME: Final = (
     r"(?:[A-Za-z][A-Za-z0-9]*[ \t])?"
-    r"[A-Za-z0-9_.$@\-]*(?:passw|pass|pwd|psw|secret|token|key|auth|cred|jwt|psk|pat|mnemonic|seed|cookie|sess"
-    r"|sid|sign|sig|otp|mfa|mima|kouling|bindpw|rootpw|pin|\bsk|\bak|[_.\-]sk|[_.\-]ak|[_.\-]pw|\bpw|sendkey"
+    r"[A-Za-z0-9_.$@\-]*(?:passw|pass|pwd|psw|secret|token|key|auth|cred|jwt|psk|pat|mnemonic|"
+    r"seed|cookie|sess"
+    r"|sid|sign|sig|otp|mfa|mima|kouling|bindpw|rootpw|pin|\bsk|\bak|[_.\-]sk|[_.\-]ak|[_.\-]pw|"
+    r"\bpw|sendkey"
     r"|secretid)[A-Za-z0-9_.\-]*"
 )
 _SEPARATOR: Final = (
@@ -33,7 +35,18 @@ _SEPARATOR: Final = (
     r")"
 )
 KINDS: Final = frozenset(
-    {"password", "secret", "token", "key", "api_key", "private_key", "access_key", "access_key_id", "session", "seed"}
+    {
+        "password",
+        "secret",
+        "token",
+        "key",
+        "api_key",
+        "private_key",
+        "access_key",
+        "access_key_id",
+        "session",
+        "seed",
+    }
 )
 _KEYED: Final = linear(NAME + _SEPARATOR, ignore_case=True)
 _NAME_PART: Final = re.compile(rb"(?:[A-Za-z][A-Za-z0-9]*[ \t])?[A-Za-z0-9_.$@\-]+")
@@ -51,12 +64,15 @@ class Separator(Enum):
 
 
 _QUOTED: Final = linear(
-    r'"((?:[^"\\\r\n]|\\.){0,})"|\'((?:[^\'\\\r\n]|\\.){0,})\'|`([^`\r\n]{0,900})`'.replace("4000", "1000")
+    r'"((?:[^"\\\r\n]|\\.){0,})"|\'((?:[^\'\\\r\n]|\\.){0,})\'|`([^`\r\n]{0,900})`'.replace(
+        "4000", "1000"
+    )
 )
 _OPENER: Final = linear(r"[fFbBrRuU]?[\"'`]|\xe3\x80\x8c|\xe3\x80\x90|\xe3\x80\x8a")
 _BARE: Final = linear(r"[^\s\"'`\x80-\xff]+")
 _END_OF_BARE: Final = re.compile(
-    r"""</|<br|\\[nrtu"'\\]|\[CQ:|&amp;|[,;](?=$|["']|[\w.\- ]{1,40}[=:])|\}\}?,|//$|%20|%0[aAdD]|%22|%[eE][2-9]%""",
+    r"""</|<br|\\[nrtu"'\\]|\[CQ:|&amp;|[,;](?=$|["']|[\w.\- ]{1,40}[=:])|\}\}?,|//$"""
+    r"|%20|%0[aAdD]|%22|%[eE][2-9]%",
 )
 _LONG_VALUE: Final = 256
 _LONGEST_TAG: Final = 16
@@ -115,7 +131,7 @@ def _look_behind(sheet: Sheet, match: Match, name: KeyName, separator: Separator
     value = read_value(data, match.end(), in_query=in_query)
     if value is None:
         return 0
-    if _is_bound(data, match, name, value, separator):
+    if _is_bound(data, match, name, value=value, separator=separator):
         setting = Setting(
             quoted=value.quoted,
             alone=_is_alone(data, value.end) or _is_assigned(data, match),
@@ -127,7 +143,7 @@ def _look_behind(sheet: Sheet, match: Match, name: KeyName, separator: Separator
 
 
 def _is_bound(
-    data: bytes, found: Match, name: KeyName, value: Value, separator: Separator
+    data: bytes, found: Match, name: KeyName, *, value: Value, separator: Separator
 ) -> bool:
     """Return whether the separator makes this the value of that name."""
     match separator:
@@ -138,7 +154,8 @@ def _is_bound(
         case Separator.TAGGED:
             return _is_element(data, found, value)
         case _:
-            return True
+            is_pair = NEXT_PAIR.match(data[value.start : value.end]) is not None
+            return not (is_pair and name.kind == "session")  # `Cookie: name=value`
 
 
 _FIRM: Final = {Separator.FIRM, Separator.TAGGED, Separator.BARRED}
@@ -156,11 +173,17 @@ def _is_assigned(data: bytes, match: Match) -> bool:
 def _is_element(data: bytes, match: Match, value: Value) -> bool:
     """True for `<password>value</password>`."""
     opens = data.rfind(b"<", max(0, match.start() - 200), match.start() + 1)
-    return opens >= 0 and b">" not in data[opens : match.start()] and data[value.end : value.end + 2] == b"</"
+    return (
+        opens >= 0
+        and b">" not in data[opens : match.start()]
+        and data[value.end : value.end + 2] == b"</"
+    )
 
 
 def _binds_by_space(data: bytes, match: Match, name: KeyName, value: Value) -> bool:
-    """A flag binds its value by space; other names only a value that cannot be prose or another pair."""
+    """A flag binds its value by space; other names only a value that cannot be prose or another
+    pair.
+    """
     if NEXT_PAIR.match(data[value.start : value.end]):
         return False
     if data[match.start()] == _DASH:
@@ -170,7 +193,7 @@ def _binds_by_space(data: bytes, match: Match, name: KeyName, value: Value) -> b
             return not name.is_loud and bool(_SYMBOLS.search(data[value.start : value.end]))
         text = data[value.start : value.end].decode("latin-1")
         return is_dice(text) and not HEXADECIMAL.match(text)
-    return name.announces is Announces.PASSWORD or value.end - value.start >= 16  # noqa: PLR2004
+    return name.announces is Announces.PASSWORD or value.end - value.start >= 16
 
 
 def _is_alone(data: bytes, end: int) -> bool:

@@ -15,9 +15,13 @@ from perlica.protection.sheet import Sheet
 KINDS: Final = frozenset({"mnemonic"})
 
 _GAP: Final = r"(?:[ \t]{1,3}|[,;|][ \t]?|\r?\n[> \t]{0,4}|[ \t]?\d{1,2}[.):][ \t]?|-)"
-_RUN: Final = linear(rf"(?:\d{{1,2}}[.):][ \t]?)?[a-z]{{3,8}}(?:{_GAP}{{1,3}}[a-z]{{3,8}}){{11,}}", ignore_case=True)
+_RUN: Final = linear(
+    rf"(?:\d{{1,2}}[.):][ \t]?)?[a-z]{{3,8}}(?:{_GAP}{{1,3}}[a-z]{{3,8}}){{11,}}", ignore_case=True
+)
 _LABEL: Final = linear(
-    "(?:助记词|助记符|恢复词|恢复短语|种子短语|种子词|钱包短语|mnemonic|seed[ _-]?phrase|seed[ _-]?words|recovery[ _-]?(?:phrase|words)|secret[ _-]?phrase|backup[ _-]?phrase)",
+    "(?:助记词|助记符|恢复词|恢复短语|种子短语|种子词|钱包短语|mnemonic|seed[ _-]?phrase|seed[ "
+    "_-]?words|recovery[ _-]"
+    "?(?:phrase|words)|secret[ _-]?phrase|backup[ _-]?phrase)",
     ignore_case=True,
 )
 _WORD: Final = re.compile(rb"[a-z]{3,8}", re.IGNORECASE)
@@ -44,7 +48,9 @@ def detect(sheet: Sheet) -> None:
 def _judge(sheet: Sheet, words: list[re.Match[bytes]]) -> None:
     before = sheet.data[max(0, words[0].start() - _LABEL_REACH) : words[0].start()]
     if _LABEL.search(before):
-        sheet.add(words[0].start(), words[-1].end(), kind="mnemonic", rule="mnemonic.label", rank=80)
+        sheet.add(
+            words[0].start(), words[-1].end(), kind="mnemonic", rule="mnemonic.label", rank=80
+        )
         return
     if len(words) > _LONGEST_UNLABELLED:
         return  # a word list, not a phrase
@@ -52,7 +58,13 @@ def _judge(sheet: Sheet, words: list[re.Match[bytes]]) -> None:
     for length in _LENGTHS:
         for first in range(len(plain) - length + 1):
             if _has_checksum(tuple(plain[first : first + length])):
-                sheet.add(words[0].start(), words[-1].end(), kind="mnemonic", rule="mnemonic.checksum", rank=80)
+                sheet.add(
+                    words[0].start(),
+                    words[-1].end(),
+                    kind="mnemonic",
+                    rule="mnemonic.checksum",
+                    rank=80,
+                )
                 return
 
 

@@ -1,4 +1,5 @@
-"""Private keys in armour: PEM, OpenSSH, SSH2, PGP, PuTTY, OpenVPN; whole, cut off at either end, or on one line.
+"""Private keys in armour: PEM, OpenSSH, SSH2, PGP, PuTTY, OpenVPN; whole, cut off at either end,
+or on one line.
 
 A key pasted in pieces is still a key: lines of its body go with whichever end is there.
 """
@@ -12,7 +13,8 @@ from perlica.protection.sheet import Sheet
 KINDS: Final = frozenset({"private_key"})
 
 _LABEL: Final = (
-    r"(?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN (?:Static key V1|tls-crypt-v2 (?:client|server) key)"
+    r"(?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN (?:Static key V1|tls-crypt-v2 (?:client|"
+    r"server) key)"
     r"|SSH2 [A-Z ]{0,20}PRIVATE KEY|XRPL? [A-Z ]{0,20}KEY|AGE ENCRYPTED FILE KEY)"
 )
 _BEGIN: Final = linear(rf"-{{3,5}} ?BEGIN {_LABEL} ?-{{3,5}}")
@@ -29,10 +31,14 @@ _BODY_LINE: Final = re.compile(
     (?:\\n|\\r)*["']?[ \t]*[+,;\\]?[ \t]*\r?$""",
     re.VERBOSE,
 )
-_ONE_LINE_BODY: Final = linear(r"(?:[A-Za-z0-9+/=]{1,100}|\\[nr]|%0[AaDd]|%2[BbFf]|%3[Dd]|&#\d+;| )+")
+_ONE_LINE_BODY: Final = linear(
+    r"(?:[A-Za-z0-9+/=]{1,100}|\\[nr]|%0[AaDd]|%2[BbFf]|%3[Dd]|&#\d+;| )+"
+)
 _DER_START: Final = linear(
-    r"(?:MII[A-Za-z0-9+/]{3}(?:IBAAKC|IBADANBgkqhkiG9w0BAQ|BgkqhkiG9w0BBQ)|MII[A-Za-z0-9+/]IBAAJB|MI[A-Za-z0-9+/]{2}AgEAMB[AM]GByqGSM49"
-    r"|MH[cQ]CAQEE|MIG[kH]AgEBBD|MC4CAQAwBQYDK2V|MFECAQEwBQYDK2V|b3BlbnNzaC1rZXktdjE|MIIE[a-z]gIBAA|MIIJ[A-Z][a-z]*IBAA)"
+    r"(?:MII[A-Za-z0-9+/]{3}(?:IBAAKC|IBADANBgkqhkiG9w0BAQ|BgkqhkiG9w0BBQ)|MII[A-Za-z0-9+/]"
+    r"IBAAJB|MI[A-Za-z0-9+/]{2}AgEAMB[AM]GByqGSM49"
+    r"|MH[cQ]CAQEE|MIG[kH]AgEBBD|MC4CAQAwBQYDK2V|MFECAQEwBQYDK2V|b3BlbnNzaC1rZXktdjE|MIIE[a-z]"
+    r"gIBAA|MIIJ[A-Z][a-z]*IBAA)"
     r"[A-Za-z0-9+/=\r\n]{20,}"
 )
 _PUTTY: Final = linear(r"Private-Lines: *\d{1,3}\r?\n((?:[> \t]{0,6}[A-Za-z0-9+/=]{4,100}\r?\n?)+)")
@@ -123,22 +129,26 @@ def _body_end(data: bytes, at: int, limit: int) -> int:
 
 
 def _behind_breaks(data: bytes, at: int) -> int:
-    """Return the place behind literal `\\n` that belong to the key, as JSON has them."""
+    r"""Return the place behind literal `\\n` that belong to the key, as JSON has them."""
     breaks = _LITERAL_BREAKS.match(data, at)
     return breaks.end() if breaks else at
 
 
 def _has_body(body: bytes) -> bool:
     """True when there is key material, not an ellipsis."""
-    if b"..." in body and len(body) < 120:  # noqa: PLR2004 - a sketch of a key
+    if b"..." in body and len(body) < 120:
         return False
     material = sum(1 for byte in body[:4000] if byte in _BASE64)
-    return material >= _SHORTEST_BODY and len(set(body[:4000])) > 12  # noqa: PLR2004 - not xxxx
+    return material >= _SHORTEST_BODY and len(set(body[:4000])) > 12
 
 
 def _is_inside_certificate(data: bytes, at: int) -> bool:
     begin = data.rfind(b"-----BEGIN ", max(0, at - 4096), at)
-    return begin >= 0 and data.startswith((b"-----BEGIN CERT", b"-----BEGIN PUBL"), begin) and data.find(b"-----END", begin, at) < 0
+    return (
+        begin >= 0
+        and data.startswith((b"-----BEGIN CERT", b"-----BEGIN PUBL"), begin)
+        and data.find(b"-----END", begin, at) < 0
+    )
 
 
 def _add(sheet: Sheet, start: int, end: int, rule: str) -> None:

@@ -1,4 +1,5 @@
-"""Secrets whose name stands apart: name/value pairs, Kubernetes Secrets, tables, colon-separated files.
+"""Secrets whose name stands apart: name/value pairs, Kubernetes Secrets, tables, colon-separated
+files.
 
 Names beside their values belong to `keyed`; here the name is in another attribute, line or column.
 """
@@ -18,16 +19,24 @@ from perlica.protection.vocabulary import Announces, KeyName, understand
 KINDS: Final = frozenset({"secret_data", "table_password", "pgpass"})
 
 _NAMED: Final = linear(
-    r"(?:name|key|field|variable|var|env|option|id|label|param|property|header|k)(?:\\?[\"'])?\s*[=:>]{1,2}\s*(?:\\?[\"'])?"
-    r"([A-Za-z0-9_.$\\\-]{2,})(?:\\?[\"'])?\s*(?:[,;]|</[a-z]{1,10}>|<)?\s*(?:(?:type|encrypted|masked|protected|sensitive|isSecret|secret)(?:\\?[\"'])?\s*[=:]\s*(?:\\?[\"'])?\w{1,20}(?:\\?[\"'])?[,\s]+)?"
-    r"(?:\\?[\"']|-\s|<)?(?:value|val|default|defaultvalue|content|data|v|text)(?:\\?[\"'])?\s*[=:>]{1,2}\s*",
+    r"(?:name|key|field|variable|var|env|option|id|label|param|property|header|k)(?:\\?[\"'])"
+    r"?\s*[=:>]{1,2}\s*(?:\\?[\"'])?"
+    r"([A-Za-z0-9_.$\\\-]{2,})(?:\\?[\"'])?\s*(?:[,;]|</[a-z]{1,10}>|<)?\s*(?:(?:type|encrypted|"
+    r"masked|protected|sensitive|isSecret|secret)(?:\\?[\"'])?\s*[=:]\s*(?:\\?[\"'])?\w{1,"
+    r"20}(?:\\?[\"'])?[,\s]+)?"
+    r"(?:\\?[\"']|-\s|<)?(?:value|val|default|defaultvalue|content|data|v|text)(?:\\?[\"'])"
+    r"?\s*[=:>]{1,2}\s*",
     ignore_case=True,
 )
 _VALUED: Final = linear(
-    r"(?:value|val|v)(?:\\?[\"'])?\s*[=:]\s*(?:\\?[\"'])([^\"'\\\r\n]{4,})(?:\\?[\"'])\s*,?\s*(?:\\?[\"'])?(?:name|key|k)(?:\\?[\"'])?\s*[=:]\s*(?:\\?[\"'])([A-Za-z0-9_.\-]{2,})(?:\\?[\"'])",
+    r"(?:value|val|v)(?:\\?[\"'])?\s*[=:]\s*(?:\\?[\"'])([^\"'\\\r\n]{4,})(?:\\?[\"'])\s*,"
+    r"?\s*(?:\\?[\"'])?(?:name|key|k)(?:\\?[\"'])?\s*[=:]\s*(?:\\?[\"'])([A-Za-z0-9_.\-]{2,})"
+    r"(?:\\?[\"'])",
     ignore_case=True,
 )
-_MANIFEST: Final = re.compile(rb"""(?:^|\n)([> \t]*(?:- )?)["']?kind["']?:[ \t]*["']?Secret["']?[ \t]*\r?(?=\n|$)""")
+_MANIFEST: Final = re.compile(
+    rb"""(?:^|\n)([> \t]*(?:- )?)["']?kind["']?:[ \t]*["']?Secret["']?[ \t]*\r?(?=\n|$)"""
+)
 _JSON_KIND: Final = linear(r"\"kind\"\s*:\s*\"Secret\"")
 _DATA: Final = re.compile(rb"^(?:data|stringData|binaryData):[ \t]*\r?$")
 _SEPARATOR: Final = re.compile(rb"^[> \t]*---[ \t]*\r?$", re.MULTILINE)
@@ -35,14 +44,25 @@ _JSON_DATA: Final = linear(r"\"(?:data|stringData)\"\s*:\s*\{([^{}]{1,})\}")
 _ENTRY: Final = re.compile(rb"^([> \t]*)[\w.\-\"'/]+:[ \t]*(?:!!binary[ \t]*)?(\S.*?)?[ \t]*\r?$")
 _JSON_ENTRY: Final = re.compile(rb'"([\w.\-/]{1,120})"\s*:\s*"([^"\\]{1,20000})"')
 _PGPASS: Final = linear(
-    r"(?:^|\n)[> \t]{0,20}(?:[A-Za-z0-9*][A-Za-z0-9.\-*]*):(?:\d{2,5}|\*):[A-Za-z0-9_*.\-]+:[A-Za-z0-9_*.@\-]+:([^\s:\"'\\]{3,})[ \t]*(?:[\r\n\"'\\]|$)"
+    r"(?:^|\n)[> \t]{0,20}(?:[A-Za-z0-9*][A-Za-z0-9.\-*]*):(?:\d{2,5}|\*):[A-Za-z0-9_*.\-]"
+    r"+:[A-Za-z0-9_*.@\-]+:([^\s:\"'\\]{3,})[ \t]*(?:[\r\n\"'\\]|$)"
 )
-_USER_LINE: Final = linear(r"(?:^|\n)[> \t]{0,8}([a-z_][a-z0-9_\-]{0,31}):([^\s:/\"'<>|,]{8,64})[ \t]*\r?(?:\n|$)")
+_USER_LINE: Final = linear(
+    r"(?:^|\n)[> \t]{0,8}([a-z_][a-z0-9_\-]{0,31}):([^\s:/\"'<>|,]{8,64})[ \t]*\r?(?:\n|$)"
+)
 _HEADER: Final = linear(
-    r"(?:^|\n)([^\n:={}()<>\\$;]*(?:passw|pwd|\bpass\b|secret|token|api.?key|access.?key|密码|口令|密钥|令牌)[^\n:={}()<>\\$;]*)\r?\n",
+    r"(?:^|\n)([^\n:={}()<>\\$;]*(?:passw|pwd|\bpass\b|secret|token|api.?key|access.?key|密码|口令|"
+    r"密钥|令牌)[^\n:={}()<>\\$;]*)\r?\n",
     ignore_case=True,
 )
-_CHINESE_HEADERS: Final = {"密码": "password", "口令": "password", "密钥": "secret_key", "令牌": "token", "初始密码": "password", "登录密码": "password"}
+_CHINESE_HEADERS: Final = {
+    "密码": "password",
+    "口令": "password",
+    "密钥": "secret_key",
+    "令牌": "token",
+    "初始密码": "password",
+    "登录密码": "password",
+}
 _DELIMITERS: Final = (b"|", b"\t", b",")
 _TITLE: Final = re.compile(r"[\w .()（）/#-]{0,30}$")
 _MOST_ROWS: Final = 500
@@ -125,14 +145,14 @@ def _read_entry(sheet: Sheet, at: int, line: bytes) -> None:
 
 def _add_data(sheet: Sheet, start: int, end: int) -> None:
     text = sheet.data[start:end].decode("latin-1")
-    if len(text) >= 4 and not is_stand_in(text) and not text.startswith(("|", ">")):  # noqa: PLR2004
+    if len(text) >= 4 and not is_stand_in(text) and not text.startswith(("|", ">")):
         sheet.add(start, end, kind="secret_data", rule="structure.manifest", rank=25)
 
 
 def _find_user_lines(sheet: Sheet) -> None:
     """Lines `user:password` when several stand together (credential lists)."""
     matches = [match for match in sheet.matches(_USER_LINE) if _is_login(match)]
-    if len(matches) >= 2:  # noqa: PLR2004 - one line alone says nothing
+    if len(matches) >= 2:
         for match in matches:
             sheet.add(*match.span(2), kind="password", rule="structure.logins", rank=15)
 
@@ -165,7 +185,7 @@ def _read_table(sheet: Sheet, header: bytes, at: int, delimiter: bytes | None) -
         for index, title in enumerate(titles)
         if understand(title).announces >= Announces.SECRET
     }
-    if not columns or len(titles) < 2 or not all(map(_TITLE.match, titles)):  # noqa: PLR2004
+    if not columns or len(titles) < 2 or not all(map(_TITLE.match, titles)):
         return at
     for _ in range(_MOST_ROWS):
         end = sheet.data.find(b"\n", at)
@@ -174,15 +194,15 @@ def _read_table(sheet: Sheet, header: bytes, at: int, delimiter: bytes | None) -
         if len(cells) != len(titles):
             return at
         for index, name in columns.items():
-            _read_cell(sheet, at, line[slice(*cells[index])], cells[index][0], name)
+            _read_cell(sheet, at + cells[index][0], line[slice(*cells[index])], name)
         at += len(line) + 1
     return at
 
 
-def _read_cell(sheet: Sheet, at: int, cell: bytes, offset: int, name: KeyName) -> None:
+def _read_cell(sheet: Sheet, at: int, cell: bytes, name: KeyName) -> None:
     a, b = _stripped(cell, 0, len(cell))
     if b > a and is_secret(name, cell[a:b].decode("latin-1"), _TABLE_SETTING):
-        start = at + offset + a
+        start = at + a
         sheet.add(start, start + b - a, kind="table_password", rule="structure.table", rank=19)
 
 

@@ -1,8 +1,12 @@
-"""The self-identifying tokens: prefix, alphabet and length, as providers document or public scanners hold them.
+"""The self-identifying tokens: prefix, alphabet and length, as providers document or public
+scanners hold them.
 
-Read by `rules.tokens`. One line a family: kind, prefixes, alphabet, least length behind the prefix, usual length
-behind the prefix (0 when it varies), and `dice` where the prefix is short enough to begin ordinary words.
-Alphabets: a letters and digits, u also _ and -, d also a dot, b base64 of either sort, h hex, U capitals and
+Read by `rules.tokens`. One line a family: kind, prefixes, alphabet, least length behind the
+prefix, usual length
+behind the prefix (0 when it varies), and `dice` where the prefix is short enough to begin
+ordinary words.
+Alphabets: a letters and digits, u also _ and -, d also a dot, b base64 of either sort, h hex, U
+capitals and
 digits, l small letters and digits.
 """
 
@@ -31,7 +35,8 @@ CODE_HOSTING: Final = """
 github_token ghp_,gho_,ghu_,ghr_ a 30 36 -
 github_token ghs_ d 30 0 -
 github_token github_pat_ u 22 82 -
-gitlab_token glpat-,gldt-,glrt-,glrtr-,glptt-,glft-,glimt-,glagent-,gloas-,glsoat-,glffct-,glcbt-,glwt- d 20 0 -
+gitlab_token glpat-,gldt-,glrt-,glrtr-,glptt-,glft-,glimt-,glagent- d 20 0 -
+gitlab_token gloas-,glsoat-,glffct-,glcbt-,glwt- d 20 0 -
 gitlab_token GR1348941 u 20 20 -
 bitbucket_token ATBB a 28 32 -
 bitbucket_token BBDC- u 40 0 -

@@ -1,4 +1,5 @@
-"""Self-identifying tokens: one pass finds the prefixes, an anchored pattern reads each token to its end.
+"""Self-identifying tokens: one pass finds the prefixes, an anchored pattern reads each token to
+its end.
 
 Also the shapes without a prefix that are still unmistakable, such as a JWT.
 """
@@ -23,7 +24,9 @@ _ALPHABETS: Final = {
 }
 _SHORT_PREFIX: Final = 4
 _LONGEST_JUDGED: Final = 512
-_FILLER: Final = re.compile(rb"[xX]{6,}|(?:EXAMPLE|example|your|YOUR|placeholder)|\.\.\.|0{12,}|\*{3}")
+_FILLER: Final = re.compile(
+    rb"[xX]{6,}|(?:EXAMPLE|example|your|YOUR|placeholder)|\.\.\.|0{12,}|\*{3}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,11 @@ _SHAPES: Final = (
     ("jwt", "eyJ", r"eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]*){1,3}"),
     ("telegram_token", ":A", r"\b\d{8,10}:A[A-Za-z0-9_\-]{34}"),
     ("zhipu_key", ".", r"\b[0-9a-f]{32}\.[A-Za-z0-9]{16}"),
-    ("discord_token", ".", r"\b[MNO][A-Za-z0-9_\-]{23,27}\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9_\-]{27,45}"),
+    (
+        "discord_token",
+        ".",
+        r"\b[MNO][A-Za-z0-9_\-]{23,27}\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9_\-]{27,45}",
+    ),
     ("serverchan_key", "SCT", r"\bSCT\d{3,8}T[A-Za-z0-9]{20,}"),
     ("mailchimp_key", "-us", r"\b[0-9a-f]{32}-us\d{1,2}"),
     ("azure_secret", "Q~", r"[A-Za-z0-9_~.\-]{3}\dQ~[A-Za-z0-9_~.\-]{31,34}"),
@@ -67,7 +74,11 @@ _SHAPES: Final = (
     ("airtable_token", "pat", r"\bpat[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
     ("baidu_key", "bce-v3/", r"bce-v3/[A-Za-z0-9\-]{10,}/[0-9a-f]{40}"),
     ("google_fcm_key", "AAAA", r"\bAAAA[A-Za-z0-9_\-]{7}:[A-Za-z0-9_\-]{100,}"),
-    ("braintree_token", "access_token$", r"access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}"),
+    (
+        "braintree_token",
+        "access_token$",
+        r"access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}",
+    ),
     ("nats_seed", "S", r"\bS[UAOCNX][A-Z2-7]{56}\b"),
     ("onepassword_key", "A3-", r"A3-[A-Z0-9]{6}-[A-Z0-9]{6}(?:-?[A-Z0-9]{5}){4}"),
     ("fly_token", "FlyV1 ", r"FlyV1 [A-Za-z0-9_+/=,\-]{40,}"),
@@ -76,13 +87,29 @@ _SHAPES: Final = (
     ("ghost_key", ":", r"\b[0-9a-f]{24}:[0-9a-f]{64}"),
     ("clickup_token", "pk_", r"pk_\d{6,10}_[A-Z0-9]{32}"),
     ("proxmox_token", "PVEAPIToken=", r"PVEAPIToken=[^\s=]+=[0-9a-f\-]{36}"),
-    ("postgres_scram", "SCRAM-SHA", r"SCRAM-SHA-256\$\d+:[A-Za-z0-9+/=]{16,}\$[A-Za-z0-9+/=:]{40,}"),
+    (
+        "postgres_scram",
+        "SCRAM-SHA",
+        r"SCRAM-SHA-256\$\d+:[A-Za-z0-9+/=]{16,}\$[A-Za-z0-9+/=:]{40,}",
+    ),
     ("password_hash", "$2", r"\$2[abxy]?\$\d\d\$[./A-Za-z0-9]{50,53}"),
     ("password_hash", "$", r"\$(?:apr1|1|5|6|7|y|gy|sha1)\$(?:rounds=\d+\$)?[./A-Za-z0-9$]{8,}"),
-    ("password_hash", "$", r"\$(?:argon2(?:id|i|d)?|scrypt|pbkdf2(?:-sha\d+)?)\$[./A-Za-z0-9$=,+\-]{30,}"),
+    (
+        "password_hash",
+        "$",
+        r"\$(?:argon2(?:id|i|d)?|scrypt|pbkdf2(?:-sha\d+)?)\$[./A-Za-z0-9$=,+\-]{30,}",
+    ),
     ("password_hash", "pbkdf2", r"pbkdf2(?:_sha\d+|:sha\d+)?[$:][./A-Za-z0-9$:=,+\-]{40,}"),
-    ("password_hash", "rypt", r"s?bcrypt(?:_sha\d+)?\$[./A-Za-z0-9$:=,+\-]{40,}|scrypt:\d+:[./A-Za-z0-9$:=,+\-]{40,}"),
-    ("password_hash", "}", r"\{(?:S?SHA\d{0,3}|S?MD5|CRYPT|PBKDF2[A-Z0-9\-]*)\}[A-Za-z0-9+/=$.]{16,}"),
+    (
+        "password_hash",
+        "rypt",
+        r"s?bcrypt(?:_sha\d+)?\$[./A-Za-z0-9$:=,+\-]{40,}|scrypt:\d+:[./A-Za-z0-9$:=,+\-]{40,}",
+    ),
+    (
+        "password_hash",
+        "}",
+        r"\{(?:S?SHA\d{0,3}|S?MD5|CRYPT|PBKDF2[A-Z0-9\-]*)\}[A-Za-z0-9+/=$.]{16,}",
+    ),
     ("password_hash", "*", r"\*[0-9A-F]{40}\b"),
 )
 _SHAPED: Final = tuple((kind, gate, linear(pattern)) for kind, gate, pattern in _SHAPES)
@@ -90,7 +117,9 @@ _GATES: Final = Gates(gate for _, gate, _ in _SHAPES)
 _LONGEST_TOKEN: Final = 16 * 1024
 _WORD: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
 _GLUE: Final = frozenset(b"-_./+")
-KINDS: Final = frozenset(row.kind for rows in _TOKENS.values() for row in rows) | {kind for kind, _, _ in _SHAPES}
+KINDS: Final = frozenset(row.kind for rows in _TOKENS.values() for row in rows) | {
+    kind for kind, _, _ in _SHAPES
+}
 
 
 def detect(sheet: Sheet) -> None:
@@ -127,7 +156,7 @@ def _read_token(sheet: Sheet, start: int, prefix: bytes) -> int:
 
 def _is_token(data: bytes, row: Token, start: int, end: int) -> bool:
     body = data[start + len(row.prefix) : end]
-    if _FILLER.search(body) or len(set(body)) < 3:  # noqa: PLR2004 - a mask, not a value
+    if _FILLER.search(body) or len(set(body)) < 3:
         return False
     if row.guard == "-" and len(row.prefix) >= _SHORT_PREFIX:
         return True
@@ -168,10 +197,13 @@ def begins(run: bytes) -> bool:
 
 
 def completes(run: bytes) -> bool:
-    """Return whether `run` is a token of a fixed length that is all there (asked before lines are joined)."""
+    """Return whether `run` is a token of a fixed length that is all there (asked before lines are
+    joined).
+    """
     match = _PREFIXES.match(run)
     if not match:
         return False
     return any(
-        row.usual and len(run) >= row.usual and row.pattern.match(run) for row in _TOKENS[match.group() ]
+        row.usual and len(run) >= row.usual and row.pattern.match(run)
+        for row in _TOKENS[match.group()]
     )

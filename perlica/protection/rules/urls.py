@@ -1,4 +1,5 @@
-"""Addresses that carry a secret: userinfo, connection strings, signed links, web hooks, proxy share links.
+"""Addresses that carry a secret: userinfo, connection strings, signed links, web hooks, proxy
+share links.
 
 Query parameters with a plain key name are left to the key-value rule.
 """
@@ -15,18 +16,28 @@ from perlica.protection.wording import is_dice
 KINDS: Final = frozenset({"url_password", "url_token", "webhook", "signed_url", "share_link"})
 
 _USERINFO: Final = linear(r"://([^\s/@:?#\"'`<>]*):([^\s/\"'`<>]+)@[A-Za-z0-9\[_%$\{]")
-_USERINFO_SLASH: Final = linear(r"://([^\s/@:?#\"'`<>.]*):([^\s@\"'`<>]+)@[A-Za-z0-9.\-]+(?::\d+|/)")
+_USERINFO_SLASH: Final = linear(
+    r"://([^\s/@:?#\"'`<>.]*):([^\s@\"'`<>]+)@[A-Za-z0-9.\-]+(?::\d+|/)"
+)
 _LONE_USER: Final = linear(r"https?://([A-Za-z0-9_\-.~%]{16,})@[A-Za-z0-9]")
 _DRIVER: Final = linear(r"([A-Za-z0-9_.\-]+):([^\s/:\"'`<>]+)@(?:tcp|tcp6|unix|udp)\(")
-_THIN: Final = linear(r"(?:thin:|sqlplus(?:\s+-\w+)*\s+|imp(?:dp)?\s+|exp(?:dp)?\s+|sqlldr\s+)\"?([A-Za-z0-9_$#.\-]{1,40})/(\"[^\"\n]+\"|[^\s/\"']+)(?:@[A-Za-z0-9_.:/\-]*|\s|$)")
+_THIN: Final = linear(
+    r"(?:thin:|sqlplus(?:\s+-\w+)*\s+|imp(?:dp)?\s+|exp(?:dp)?\s+|sqlldr\s+)\"?([A-Za-z0-9_$#.\-]"
+    r"{1,40})/(\"[^\"\n]+\"|[^\s/\"']+)(?:@[A-Za-z0-9_.:/\-]*|\s|$)"
+)
 _BARE_PAIR: Final = linear(
-    r"(?:^|[\s=\"'`(])(?:[A-Za-z0-9_.\-]+[/\\])?([A-Za-z][A-Za-z0-9_.\-]*):([^\s:@/\"'`<>]{6,})@(?:(?:\d{1,3}\.){3}\d{1,3}|[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)+)"
+    r"(?:^|[\s=\"'`(])(?:[A-Za-z0-9_.\-]+[/\\])?([A-Za-z][A-Za-z0-9_.\-]*):([^\s:@/\"'`<>]{6,})"
+    r"@(?:(?:\d{1,3}\.){3}\d{1,3}|[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)+)"
 )
 _SIGNED: Final = linear(
-    r"[?&;](?:sig|signature|x-amz-signature|x-amz-security-token|x-goog-signature|x-oss-signature|x-oss-security-token"
-    r"|x-cos-security-token|x-tos-signature|x-tos-security-token|x-bce-security-token|q-signature|x-obs-security-token"
-    r"|auth_key|authkey|rkey|ticket|hmac|policy_sig|googleaccessid_sig|ossaccesskeyid|awsaccesskeyid|q-ak|sharekey"
-    r"|x-oss-credential|x-amz-credential|accesskeyid|code|e_sig|wssecret|wstoken|txsecret|upsig|hdnts)=([^\s&\"'`<>#\\]{12,})",
+    r"[?&;](?:sig|signature|x-amz-signature|x-amz-security-token|x-goog-signature|"
+    r"x-oss-signature|x-oss-security-token"
+    r"|x-cos-security-token|x-tos-signature|x-tos-security-token|x-bce-security-token|"
+    r"q-signature|x-obs-security-token"
+    r"|auth_key|authkey|rkey|ticket|hmac|policy_sig|googleaccessid_sig|ossaccesskeyid|"
+    r"awsaccesskeyid|q-ak|sharekey"
+    r"|x-oss-credential|x-amz-credential|accesskeyid|code|e_sig|wssecret|wstoken|txsecret|upsig|"
+    r"hdnts)=([^\s&\"'`<>#\\]{12,})",
     ignore_case=True,
 )
 _HOOKS: Final = tuple(
@@ -48,7 +59,10 @@ _HOOKS: Final = tuple(
         r"/hooks/([a-z0-9]{26})\b",
         r"/hooks/([A-Za-z0-9]{17,24}/[A-Za-z0-9]{30,80})",
         r"hc-ping\.com/([A-Za-z0-9\-]{20,80})",
-        r"(?:hook|webhook|notify|callback)s?/(?:incoming/)?([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})",
+        (
+            r"(?:hook|webhook|notify|callback)s?/(?:incoming/)?([0-9a-f]{8}-(?:[0-9a-f]{4}-)"
+            r"{3}[0-9a-f]{12})"
+        ),
         r"chat\.googleapis\.com/v1/spaces/[\w\-]+/messages\?([^\s\"'<>]{20,})",
         r"logic\.azure\.com[^\s\"'<>]*[?&]sig=([A-Za-z0-9_\-%]{20,100})",
         r"(?:subscribe|sub|link|api/v\d/client)/([A-Za-z0-9]{16,})(?:[?/\s\"']|$)",
@@ -78,9 +92,13 @@ _HOOK_GATES: Final = (
 )
 _GATES: Final = Gates(filter(None, _HOOK_GATES), ignore_case=True)
 _SHARE: Final = linear(
-    r"(?:ss|ssr|vmess|trojan|trojan-go|vless|hysteria|hysteria2|hy2|tuic|snell|anytls|naive\+https|wireguard|juicity)://([A-Za-z0-9+/=_\-%:.~!*@$&]{6,})",
+    r"(?:ss|ssr|vmess|trojan|trojan-go|vless|hysteria|hysteria2|hy2|tuic|snell|anytls|"
+    r"naive\+https|wireguard|juicity)://([A-Za-z0-9+/=_\-%:.~!*@$&]{6,})",
 )
-_TROJAN: Final = linear(r"(?:trojan|trojan-go|hysteria2?|hy2|anytls|juicity|tuic|snell)://([^\s\"'`<>]+)@[A-Za-z0-9.\-\[\]:]+:\d+")
+_TROJAN: Final = linear(
+    r"(?:trojan|trojan-go|hysteria2?|hy2|anytls|juicity|tuic|snell)://([^\s\"'`<>]+)"
+    r"@[A-Za-z0-9.\-\[\]:]+:\d+"
+)
 _DIGITS_PATH: Final = re.compile(r"\d{1,5}(?:[/?#].*)?$")
 
 
@@ -125,7 +143,7 @@ def _add_password(sheet: Sheet, start: int, end: int) -> None:
 def _add_signed(sheet: Sheet, start: int, end: int) -> None:
     text = unquote(_text(sheet, start, end), encoding="latin-1")
     alphabet = sum(char.isalnum() for char in text)
-    if is_stand_in(text) or alphabet < 12 or not (is_dice(text) or UUID.match(text)):  # noqa: PLR2004
+    if is_stand_in(text) or alphabet < 12 or not (is_dice(text) or UUID.match(text)):
         return
     sheet.add(start, end, kind="signed_url", rule="url.signature", rank=40)
 

@@ -1,6 +1,8 @@
-"""Tokens of vendors that no table knows: a lower-case prefix, then a long stretch that nobody chose by hand.
+"""Tokens of vendors that no table knows: a lower-case prefix, then a long stretch that nobody
+chose by hand.
 
-Many vendors mark their tokens so that scanners can find them; the rule reads the mark without the list.
+Many vendors mark their tokens so that scanners can find them; the rule reads the mark without the
+list.
 """
 
 import re
@@ -14,21 +16,25 @@ from perlica.protection.wording import class_count, is_dice
 KINDS: Final = frozenset({"vendor_token", "client_secret"})
 
 _MARKED: Final = linear(
-    r"\b([A-Za-z][A-Za-z]{1,15}(?:[_\-][A-Za-z0-9]{1,10}){0,3}[_\-])([A-Za-z0-9][A-Za-z0-9_\-]{21,}[A-Za-z0-9=]{1,3})"
+    r"\b([A-Za-z][A-Za-z]{1,15}(?:[_\-][A-Za-z0-9]{1,10}){0,3}[_\-])([A-Za-z0-9][A-Za-z0-9_\-]"
+    r"{21,}[A-Za-z0-9=]{1,3})"
 )
 _CLIENT_SECRET: Final = linear(r"\b[a-z]{2,8}_[A-Za-z0-9]{8,}_secret_[A-Za-z0-9]{12,}")
 _TELLING: Final = re.compile(
-    r"(?:^|[_\-])(?:[a-z]*keys?|tok|[a-z]*token|[a-z]*secret|sk|pat|api|live|prod|prd|test|auth|access|bot|sec|cred|oauth|pass|sess|svc|refresh|admin|private)[_\-]",
+    r"(?:^|[_\-])(?:[a-z]*keys?|tok|[a-z]*token|[a-z]*secret|sk|pat|api|live|prod|prd|test|auth|"
+    r"access|bot|sec|cred|oauth|pass|sess|svc|refresh|admin|private)[_\-]",
     re.IGNORECASE,
 )
 _NO_SECRET: Final = frozenset(
     """
-    sha sha1 sha256 sha384 sha512 md5 blake2b pk pub public phc cs pi cus ch evt in sub price req chatcmpl call msg resp
-    file asst thread run step org proj user usr batch ft toolu msgbatch ami vpc subnet snap vol sg rtb eni igw arn img
-    image index main chunk vendor bundle module style css js font icon page node pod job task build commit branch tag rev
-    trace span request session cache etag object blob layer volume container network disk dev uuid guid id ids ref urn
-    group channel team app bundle doc document folder album video photo media track track event order invoice payment
-    customer product plan item cursor next prev after before data test_id testid class section figure table chapter
+    sha sha1 sha256 sha384 sha512 md5 blake2b pk pub public phc cs pi cus ch evt in sub price
+    req chatcmpl call msg resp file asst thread run step org proj user usr batch ft toolu
+    msgbatch ami vpc subnet snap vol sg rtb eni igw arn img image index main chunk vendor bundle
+    module style css js font icon page node pod job task build commit branch tag rev trace span
+    request session cache etag object blob layer volume container network disk dev uuid guid id
+    ids ref urn group channel team app bundle doc document folder album video photo media track
+    track event order invoice payment customer product plan item cursor next prev after before
+    data test_id testid class section figure table chapter
     """.split()
 )
 _BENIGN_NAME: Final = re.compile(
@@ -74,5 +80,5 @@ def _is_random(body: str, *, told: bool) -> bool:
     if len(body) < (_SHORTEST if told else _SHORTEST_UNTOLD) or not is_dice(body):
         return False
     if told:
-        return len(longest) >= 12 or len(parts) <= 3 + len(body) // 16  # noqa: PLR2004
-    return class_count(body.replace("_", "").replace("-", "")) == 3 and is_dice(longest)  # noqa: PLR2004
+        return len(longest) >= 12 or len(parts) <= 3 + len(body) // 16
+    return class_count(body.replace("_", "").replace("-", "")) == 3 and is_dice(longest)

@@ -1,0 +1,16 @@
+"""The checks, in the order in which they are tried."""
+
+from gate.bench import Bench
+from gate.checks import cluster, conflicts, image, isolation, limits, power, restarts, rootfs
+from gate.lines import Check
+
+ALL: tuple[Check[Bench], ...] = (
+    *image.CHECKS,
+    *rootfs.CHECKS,
+    *restarts.CHECKS,
+    *conflicts.CHECKS,
+    *isolation.CHECKS,
+    *limits.CHECKS,
+    *power.CHECKS,
+    *cluster.CHECKS,
+)
