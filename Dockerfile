@@ -55,7 +55,8 @@ RUN cd /build/source \
 
 # What is the same in both: names for the two users, certificates, the directories that get mounts.
 RUN cd /build/root \
- && rm -rf etc/update-motd.d home media mnt srv boot opt \
+ && rm -rf boot etc/update-motd.d home media mnt opt srv usr/games usr/include usr/local usr/src \
+    var/backups var/cache var/local var/lock var/mail var/spool var/tmp \
  && printf '%s\n' 'root:x:0:0:root:/:/nonexistent' 'perlica:x:10001:10001:perlica:/:/nonexistent' > etc/passwd \
  && printf '%s\n' 'root:x:0:' 'perlica:x:10001:' > etc/group \
  && echo 'hosts: files dns' > etc/nsswitch.conf \

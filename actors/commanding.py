@@ -16,6 +16,7 @@ from perlica.commands.facts import (
     RecoveryItem,
     SandboxFacts,
     StatusFacts,
+    SwitchFacts,
     TaskFacts,
 )
 from perlica.commands.names import CommandName
@@ -24,20 +25,23 @@ from perlica.domain.clock import now_ms
 from perlica.domain.ids import OperationId, TaskId, UserId
 from perlica.domain.operation import OperationState
 from perlica.domain.outbox import OutboxState
-from perlica.domain.sandbox import MAX_SANDBOXES
+from perlica.domain.sandbox import IDLE_MS_AT_MOST, MAX_SANDBOXES, SandboxState
 from perlica.domain.task import EndReason, TaskState
 from perlica.domain.texts import Language
 from perlica.gateway.tickets import audit_detail
 from perlica.protection import Channel, protect
+from perlica.sandboxes.expiry import left_ms
 from perlica.session.ending import TaskEnder
 from perlica.stores.approvals import ApprovalStore
 from perlica.stores.audit import AuditStore
 from perlica.stores.commands import StoredCommand
 from perlica.stores.database import Database
+from perlica.stores.image_switches import ImageSwitchStore
 from perlica.stores.messages import MessageStore
 from perlica.stores.operations import OperationStore
+from perlica.stores.orphans import OrphanStore
 from perlica.stores.outbox import OutboxStore
-from perlica.stores.sandboxes import SandboxStore
+from perlica.stores.sandboxes import SandboxRow, SandboxStore
 from perlica.stores.tasks import Task, TaskStore
 
 
@@ -53,6 +57,7 @@ class CommandDesk:
     language: Language
     capabilities_off: tuple[CapabilityOff, ...]
     connection_fault: Callable[[], str]
+    idle_ms: int = IDLE_MS_AT_MOST
 
     def obey(
         self, database: Database, command: StoredCommand, *, ender: TaskEnder, cancelling: bool
@@ -157,13 +162,25 @@ class CommandDesk:
         return StatusFacts(
             task=_task_facts(database, task, now, cancelling=cancelling) if task else None,
             tickets=tickets,
-            sandboxes=tuple(SandboxFacts(name=row.name, state=row.state) for row in living),
+            sandboxes=tuple(self._sandbox_facts(row, now) for row in living),
             most_sandboxes=MAX_SANDBOXES,
             outbox_waiting=OutboxStore(database).counts().get(OutboxState.queued, 0),
             unknown_operations=len(OperationStore(database).list_unknown()),
+            image_switch=_switch_facts(database),
+            orphans=len(OrphanStore(database).list_open()),
             connection_fault=self.connection_fault(),
             capabilities_off=self.capabilities_off,
         )
+
+    def _sandbox_facts(self, row: SandboxRow, now: int) -> SandboxFacts:
+        is_expiring = row.state in {SandboxState.ready, SandboxState.stopped}
+        left = left_ms(row, self.idle_ms, now) if is_expiring else None
+        return SandboxFacts(name=row.name, state=row.state, left_ms=left)
+
+
+def _switch_facts(database: Database) -> SwitchFacts | None:
+    switch = ImageSwitchStore(database).current()
+    return None if switch is None else SwitchFacts(blocked_because=switch.reason)
 
 
 def _task_facts(database: Database, task: Task, now: int, *, cancelling: bool) -> TaskFacts:

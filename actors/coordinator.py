@@ -16,6 +16,7 @@ from actors.messages import (
     Decide,
     Drain,
     OutboxRung,
+    SandboxOrdered,
     StepDue,
     StepFinished,
     TaskRequested,
@@ -25,6 +26,7 @@ from actors.messages import (
 )
 from actors.progress import ProgressSettings, report_progress
 from actors.restart import count_crash, note_ordered_stop
+from actors.sandbox_desk import SANDBOX_COMMANDS
 from perlica.commands.names import CommandName
 from perlica.domain.approval import TicketState
 from perlica.domain.cancel import CancelToken
@@ -287,6 +289,9 @@ class TaskCoordinator(PerlicaActor):
             return
         if command.name in _DECISIONS:
             tell_safely(self._wires.ledger, Decide(message_row=row))
+            return
+        if command.name in SANDBOX_COMMANDS:
+            tell_safely(self._wires.reconciler, SandboxOrdered(message_row=row))
             return
         cancelling = self._in_hand is not None and self._in_hand.stopped_at_s is not None
         ended = self._desk.obey(self._database, command, ender=self._ender, cancelling=cancelling)

@@ -21,6 +21,7 @@ from actors.intake_preparing import NameScanner, Preparer
 from actors.messages import (
     CommandGiven,
     GroupNotice,
+    React,
     SelfMessageSeen,
     TaskRequested,
     TriggerRecalled,
@@ -47,11 +48,13 @@ from perlica.stores.commands import CommandStore
 from perlica.stores.database import Database
 from perlica.stores.messages import MessageStore
 from perlica.stores.outbox import OutboxStore
+from perlica.stores.service import ServiceStore
 from perlica.stores.tasks import TaskStore
 
 _log = logging.getLogger(__name__)
 
-Told = TaskRequested | CommandGiven | SelfMessageSeen | TriggerRecalled | GroupNotice
+_MISSED_KEY = "intake_missed_mentions"
+Told = TaskRequested | CommandGiven | React | SelfMessageSeen | TriggerRecalled | GroupNotice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +69,8 @@ class IntakeSettings:
     trigger_code_points: int
     fresh_within_ms: int
     busy_every_ms: int
+    receipt_emoji_id: int
+    """The emoticon by which a member sees that his task was taken; 0 for none."""
     policy_version: str
     context_version: str
 
@@ -77,7 +82,6 @@ class Intake:
     database: Database
     marks: Database
     settings: IntakeSettings
-    _missed: int = 0
     _names: NameScanner = field(default_factory=NameScanner)
 
     def preparer(self) -> Preparer:
@@ -129,9 +133,7 @@ class Intake:
         """All in one transaction; if that fails, each alone, so that one costs only itself."""
         try:
             with self.database.transaction():
-                told = [bell for item in prepared for bell in self._store(item)]
-                self._announce_missed()
-                return told
+                return [bell for item in prepared for bell in self._store(item)]
         except Exception as error:  # noqa: BLE001 - the boundary of one message (DESIGN §3)
             _log.warning("intake batch failed", extra={"fault": type(error).__name__})
         told = []
@@ -156,7 +158,9 @@ class Intake:
             case Prepared():
                 return self._store_message(item)
             case Recall():
-                rows = MessageStore(self.database).mark_recalled(item.message_id, item.at_ms)
+                rows = MessageStore(self.database).mark_recalled(
+                    item.message_id, item.at_ms, author=item.author
+                )
                 return [TriggerRecalled(message_row=row) for row in rows]
             case Quarantined():
                 self._store_quarantined(item)
@@ -182,7 +186,8 @@ class Intake:
             return []
         is_fresh = now_ms() - item.message.sent_at_ms <= self.settings.fresh_within_ms
         if item.message.from_history and not is_fresh:
-            self._missed += item.kind == "trigger"
+            if item.kind == "trigger":
+                self._count_missed()
             return []
         match item.command:
             case Parsed() as parsed:
@@ -229,7 +234,11 @@ class Intake:
         if task is None:
             self._say_busy(item.message)
             return []
-        return [TaskRequested(task=task.id)]
+        return [TaskRequested(task=task.id), *self._receipt(item.message)]
+
+    def _receipt(self, message: IncomingGroupMessage) -> list[Told]:
+        emoji_id = self.settings.receipt_emoji_id
+        return [React(message_id=message.message_id, emoji_id=emoji_id)] if emoji_id else []
 
     def _say_busy(self, message: IncomingGroupMessage) -> None:
         """At most one busy answer for a member in the configured time (O6)."""
@@ -268,16 +277,28 @@ class Intake:
             at_user=message.user_id,
         )
 
-    def _announce_missed(self) -> None:
-        if not self._missed:
-            return
-        text = say_missed(self._missed, self.settings.language)
-        self._missed = 0
-        OutboxStore(self.database).enqueue(
-            key=f"missed:{now_ms() // 60_000}",
-            kind=OutboxKind.notice,
-            content=protect(text, Channel.OUTBOX),
-        )
+    def _count_missed(self) -> None:
+        service = ServiceStore(self.database)
+        service.set(_MISSED_KEY, str(int(service.find(_MISSED_KEY) or 0) + 1))
+
+    def announce_missed(self) -> bool:
+        """Once all that waits is taken in: one line for the mentions that came too late; whether.
+
+        The count stands in the database, so that neither a crash nor a second batch changes it.
+        """
+        service = ServiceStore(self.database)
+        missed = int(service.find(_MISSED_KEY) or 0)
+        if not missed:
+            return False
+        text = say_missed(missed, self.settings.language)
+        with self.database.transaction():
+            service.set(_MISSED_KEY, "0")
+            OutboxStore(self.database).enqueue(
+                key=f"missed:{now_ms()}",
+                kind=OutboxKind.notice,
+                content=protect(text, Channel.OUTBOX),
+            )
+        return True
 
     def _store_quarantined(self, item: Quarantined) -> None:
         """A row without content for what broke the service three times, and one announcement."""

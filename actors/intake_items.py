@@ -10,7 +10,7 @@ from actors.messages import GroupNotice, SelfMessageSeen
 from perlica.clients.napcat import InboundFrame
 from perlica.commands.grammar import Malformed, Parsed, Unknown
 from perlica.commands.roles import Role
-from perlica.domain.ids import GroupId, MessageId
+from perlica.domain.ids import GroupId, MessageId, UserId
 from perlica.domain.message import IncomingGroupMessage
 from perlica.protection import Protected
 from perlica.stores.messages import MessageKey, StoredAttachment
@@ -34,6 +34,7 @@ class Recall:
     """A member took a message back."""
 
     message_id: MessageId
+    author: UserId | None
     at_ms: int
 
 

@@ -114,7 +114,9 @@ class Preparer:
         notice = parse_notice(frame.frame)
         match notice.kind:
             case NoticeKind.recalled if notice.message_id is not None:
-                return Recall(message_id=notice.message_id, at_ms=notice.at_ms)
+                return Recall(
+                    message_id=notice.message_id, author=notice.user_id, at_ms=notice.at_ms
+                )
             case NoticeKind.muted:
                 until = None
                 if notice.duration_s is not None:

@@ -51,6 +51,14 @@ class CommandGiven:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class React:
+    """Protection → connection: put this emoticon on a message, if that is possible now."""
+
+    message_id: MessageId
+    emoji_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TriggerRecalled:
     """Protection → coordinator. A member recalled this message; its rows are marked."""
 
@@ -124,6 +132,16 @@ class Act:
     operation: OperationId
     request: Any = field(repr=False)
     reply: Any = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxOrdered:
+    """Coordinator → reconciler. An Owner's `.sbx`, `.image`, `.orphans` or `.node` is pending.
+
+    The reconciler carries it out, answers and marks the command done; it may be told twice.
+    """
+
+    message_row: RowId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from actors.messages import (
     Drain,
     FramesWaiting,
     Look,
+    React,
     Seen,
     Send,
     SendAnswered,
@@ -29,13 +30,14 @@ from perlica.clients.napcat import (
     NapCatSettings,
     Transport,
 )
-from perlica.clients.onebot import build_call, new_echo
+from perlica.clients.onebot import build_call, new_echo, succeeded
 from perlica.domain.errors import Refused
 
 _log = logging.getLogger(__name__)
 
 _STOP_WITHIN_S: Final = 1.8
 """The whole stop of this actor ends within two seconds."""
+_REACTION_WITHIN_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +107,8 @@ class NapCatConnection(PerlicaActor):
                 self._send(message)
             case Look():
                 self._look(message)
+            case React():
+                self._react(message)
             case Drain():
                 self._link.stop_intake()
             case _:
@@ -140,6 +144,18 @@ class NapCatConnection(PerlicaActor):
             self._link.start_call(frame, within_s=look.within_s, on_answer=report)
         except Refused as error:
             report(Answer(wrote=False, response=None, fault=error.code))
+
+    def _react(self, react: React) -> None:
+        """A courtesy: nobody waits for it, nobody repeats it, and a failure costs nothing."""
+        ids = {"message_id": str(react.message_id), "emoji_id": str(react.emoji_id)}
+        params = {**ids, "set": True}
+        frame = build_call("set_msg_emoji_like", params, echo=new_echo())
+        self._link.start_call(frame, within_s=_REACTION_WITHIN_S, on_answer=_note_reaction)
+
+
+def _note_reaction(answer: Answer) -> None:
+    if not succeeded(answer.response):
+        _log.info("no reaction was set", extra={"fault": answer.fault or "refused"})
 
 
 def make_transport(settings: NapCatSettings) -> Transport:

@@ -6,9 +6,16 @@ coordinator and the outbox after the commit.
 
 from pathlib import Path
 
-from actors.base import Alarm, PerlicaActor, Wires, tell_safely
-from actors.intake import Intake, IntakeSettings
-from actors.messages import FramesWaiting, GroupNotice, OutboxRung, SelfMessageSeen, Tick
+from actors.base import Alarm, PerlicaActor, Ref, Wires, tell_safely
+from actors.intake import Intake, IntakeSettings, Told
+from actors.messages import (
+    FramesWaiting,
+    GroupNotice,
+    OutboxRung,
+    React,
+    SelfMessageSeen,
+    Tick,
+)
 from perlica.clients.napcat.inbound import InboundQueue
 from perlica.stores.database import Database
 
@@ -59,6 +66,16 @@ class Protection(PerlicaActor):
     def _drain(self) -> None:
         while frames := self._inbound.drain(_BATCH):
             for bell in self._intake.take(frames):
-                goes_out = isinstance(bell, SelfMessageSeen | GroupNotice)
-                tell_safely(self._wires.outbox if goes_out else self._wires.coordinator, bell)
+                tell_safely(self._hearer_of(bell), bell)
             tell_safely(self._wires.outbox, OutboxRung())
+        if self._intake.announce_missed():
+            tell_safely(self._wires.outbox, OutboxRung())
+
+    def _hearer_of(self, bell: Told) -> Ref | None:
+        match bell:
+            case SelfMessageSeen() | GroupNotice():
+                return self._wires.outbox
+            case React():
+                return self._wires.connection
+            case _:
+                return self._wires.coordinator

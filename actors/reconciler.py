@@ -13,10 +13,12 @@ from pathlib import Path
 
 from actors.base import Alarm, PerlicaActor, Wires, tell_safely
 from actors.looking import NodeLooker, ReadCluster, start_looking
-from actors.messages import ConnectionChanged, FramesWaiting, OutboxRung, Tick
+from actors.messages import ConnectionChanged, FramesWaiting, OutboxRung, SandboxOrdered, Tick
+from actors.sandbox_desk import Members, SandboxDesk
 from perlica.domain.cancel import CancelToken
 from perlica.domain.clock import monotonic_s
 from perlica.domain.errors import OutcomeUnknown, PerlicaError, StaleState, StoreUnavailable
+from perlica.domain.ids import RowId
 from perlica.domain.node import LossRule, NodeState
 from perlica.domain.operation import OperationState
 from perlica.domain.outbox import OutboxKind
@@ -30,6 +32,7 @@ from perlica.sandboxes.keeper import Keeper
 from perlica.sandboxes.node_watch import Look, NodeWatcher
 from perlica.sandboxes.nodes import Nodes
 from perlica.sandboxes.recovery import job_to_look_up
+from perlica.stores.commands import CommandStore
 from perlica.stores.database import Database
 from perlica.stores.operations import Operation, OperationStore
 from perlica.stores.outbox import OutboxStore
@@ -86,6 +89,7 @@ class Reconciler(PerlicaActor):
         make_runner: Callable[[Database], SandboxRunner],
         make_retention: Callable[[Database], Retention],
         care: SandboxCare | None,
+        members: Members,
         language: Language,
         wires: Wires,
         alarm: Alarm,
@@ -96,6 +100,7 @@ class Reconciler(PerlicaActor):
         self._make_runner = make_runner
         self._make_retention = make_retention
         self._care = care
+        self._members = members
         self._language = language
         self._wires = wires
         self._ring = _Every(_RING_EVERY_S)
@@ -111,10 +116,15 @@ class Reconciler(PerlicaActor):
         self._runner = self._make_runner(self._database)
         self._retention = self._make_retention(self._database)
         self._left_open = [operation.id for operation in self._operations.list_open()]
-        if self._care is not None:
-            self._begin_care(self._care)
+        self._orders = None if self._care is None else self._begin_care(self._care)
+        self._desk = SandboxDesk(
+            database=self._database,
+            orders=self._orders,
+            members=self._members,
+            language=self._language,
+        )
 
-    def _begin_care(self, care: SandboxCare) -> None:
+    def _begin_care(self, care: SandboxCare) -> SandboxOrders:
         self._keeper = Keeper(
             database=self._database,
             runner=self._runner,
@@ -126,13 +136,13 @@ class Reconciler(PerlicaActor):
         self._watcher = NodeWatcher(
             database=self._database, rule=care.loss_rule, language=self._language
         )
-        self._orders = care.make_orders(self._database, self._runner)
         self._looks, self._lookers = start_looking(
             care.nodes,
             every_s=care.look_every_s,
             alarm=self._alarm,
             read_cluster=care.read_cluster,
         )
+        return care.make_orders(self._database, self._runner)
 
     def end(self) -> None:
         """Look no more and close the connection."""
@@ -146,12 +156,25 @@ class Reconciler(PerlicaActor):
         match message:
             case Tick():
                 self._look()
+            case SandboxOrdered(message_row=row):
+                self._obey(row)
             case ConnectionChanged():
                 self._wires.connection_fault = "" if message.ready else message.reason
                 tell_safely(self._wires.outbox, OutboxRung())
             case _:
                 raise TypeError(type(message).__name__)
         return None
+
+    def _obey(self, row: RowId) -> None:
+        """Carry out an Owner's command about sandboxes, once; the coordinator rings again."""
+        command = CommandStore(self._database).find(row)
+        if command is None or command.state != "pending":
+            return
+        try:
+            self._desk.obey(command)
+        except StoreUnavailable as error:
+            _log.warning("command waits", extra={"code": error.code})
+        self._ring_outbox()
 
     def _look(self) -> None:
         if self._left_open:
@@ -174,7 +197,8 @@ class Reconciler(PerlicaActor):
         try:
             while not self._looks.empty():
                 self._take_look(self._looks.get())
-            self._orders.execute_approved()
+            if self._orders is not None:
+                self._orders.execute_approved()
             self._keeper.tick()
         except StoreUnavailable as error:
             _log.warning("sandboxes not looked at", extra={"code": error.code})

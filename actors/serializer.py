@@ -234,10 +234,12 @@ class SerializerRunner:
         )
         self._tell(assignment)
         _wait(assignment.reply, cancel, within_s + _AFTER_CANCEL_S)
+        if cancel.is_leaving:
+            assignment.cancel.leave()
+            cancel.check()
         if not assignment.reply.done():
             assignment.cancel.set()
-            cancel.check()
-            raise OutcomeUnknown("no_answer", "the sandbox's worker did not answer")
+            self._wait_for_end(assignment)
         return assignment.reply.result()
 
     def submit(self, job: SandboxJob) -> None:

@@ -35,7 +35,9 @@ def make_messages(count: int, *, seed: int) -> Iterator[str]:
         words = dice.choices(WORDS, cum_weights=total, k=dice.randint(3, 24))
         text = "".join(word + dice.choice(_LINKS) for word in words)
         is_marked = number % 5 == 0
-        yield f"{text} {dice.choice(_MARKS).format(n=dice.randint(1, 9_999))}" if is_marked else text
+        yield (
+            f"{text} {dice.choice(_MARKS).format(n=dice.randint(1, 9_999))}" if is_marked else text
+        )
 
 
 def draw_words(count: int, *, seed: int) -> list[str]:

@@ -114,6 +114,7 @@ def _take_in(path: Path, frames: Sequence[InboundFrame]) -> tuple[float, list[Co
         trigger_code_points=24_000,
         fresh_within_ms=120_000,
         busy_every_ms=10_000,
+        receipt_emoji_id=0,
         policy_version="1",
         context_version="1",
     )

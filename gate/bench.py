@@ -117,18 +117,34 @@ def import_image(node: Node, layout: Path) -> None:
         raise Broken(f"the image is not imported: {done.stderr.strip()}")
 
 
+def _make_image(node: Node) -> str:
+    layout = node.home / "layout"
+    digest = build_gate_image(layout)
+    import_image(node, layout)
+    shutil.rmtree(layout)
+    return digest
+
+
+def _take_image(node: Node, images: Path) -> str:
+    shutil.copytree(images, node.state / "images")
+    (record,) = images.glob("*.json")
+    return f"sha256:{record.stem}"
+
+
 @contextlib.contextmanager
-def open_bench(target: Path, config: Config, program: Program, depth: Depth) -> Iterator[Bench]:
-    """The bench in a directory of its own below `target`. Raises: Broken when left dirty."""
+def open_bench(
+    target: Path, config: Config, program: Program, depth: Depth, *, images: Path | None = None
+) -> Iterator[Bench]:
+    """The bench in a directory of its own below `target`. Raises: Broken when left dirty.
+
+    With `images`, a directory of a node that has the gate's image already, it is taken from there.
+    """
     home = target / f"gate-{uuid.uuid4().hex[:8]}"
     home.mkdir(mode=0o711, parents=True)
     try:
         node = Node(home, config, program, name="gate-node")
         try:
-            layout = home / "layout"
-            digest = build_gate_image(layout)
-            import_image(node, layout)
-            shutil.rmtree(layout)
+            digest = _take_image(node, images) if images else _make_image(node)
             node.start()
             yield Bench(
                 home=home, config=config, program=program, depth=depth, node=node, digest=digest

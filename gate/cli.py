@@ -3,22 +3,25 @@
 Exit codes: 0 every claim holds, 1 one does not, 2 the gate cannot run on this node.
 """
 
+import dataclasses
 import sys
 import time
-from collections.abc import Iterator
+from collections import Counter
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
 
-from gate import checks
-from gate.bench import FULL, QUICK, Depth, open_bench
-from gate.lines import Broken, Line, try_check
-from gate.machine import look_before, missing_parts
-from gate.report.document import Report
+from gate.bench import FULL, QUICK, Bench, Depth, open_bench
+from gate.checks import ALL
+from gate.lines import Broken, Check, Line, try_check
+from gate.machine import look_at_machine, missing_parts
+from gate.report.document import Facts, make_report
 from gate.report.facts import find_facts
 from gate.report.writing import write_report
 from gate.rig.node import Program
-from sandboxd.config import load_config
+from sandboxd.config import Config, load_config
 from sandboxd.faults import Fault
 
 _EXIT_BROKEN = 1
@@ -31,14 +34,10 @@ _EXIT_UNFIT = 2
 @click.option(
     "--target",
     type=click.Path(path_type=Path),
-    help="A directory on the file system to judge; by default where sandboxd keeps its state.",
+    help="A directory on the file system to judge; by default beside sandboxd's state.",
 )
 @click.option(
-    "--reports",
-    type=click.Path(path_type=Path),
-    default=Path("gate/reports"),
-    show_default=True,
-    help="Where the report goes.",
+    "--reports", type=click.Path(path_type=Path), default=Path("gate/reports"), show_default=True
 )
 @click.option("--only", multiple=True, help="Only checks whose key begins so; gives no report.")
 @click.option("--cuts", type=click.IntRange(min=1), help="Another number of power cuts.")
@@ -52,61 +51,89 @@ def main(
     cuts: int | None,
 ) -> None:
     """Put the promises of sandboxes to the test on this node."""
-    depth = FULL if full else QUICK
-    sys.exit(
-        run_gate(
-            depth if cuts is None else replace_cuts(depth, cuts),
-            config=config,
-            target=target,
-            reports=None if only else reports,
-            only=only,
-        )
-    )
-
-
-def replace_cuts(depth: Depth, cuts: int) -> Depth:
-    """The same depth with another number of power cuts."""
-    return dataclasses.replace(depth, cuts=cuts)
-
-
-def run_gate(
-    depth: Depth,
-    *,
-    config: Path | None,
-    target: Path | None,
-    reports: Path | None,
-    only: tuple[str, ...] = (),
-    program: Program | None = None,
-) -> int:
-    """Runs the checks and prints each line as it comes. Returns the exit code."""
     missing = missing_parts()
     if missing:
         click.echo(f"gate: this node lacks {', '.join(missing)}", err=True)
-        return _EXIT_UNFIT
-    before, began, lines = look_before(), time.monotonic(), list[Line]()
+        sys.exit(_EXIT_UNFIT)
     try:
         settings = load_config(config, {})
     except Fault as fault:
-        click.echo(f"gate: {fault.message}", err=True)
-        return _EXIT_UNFIT
-    place = target or _default_target(settings.state_dir)
-    facts = None
-    try:
-        with open_bench(place, settings, program or Program(), depth) as bench:
-            facts = find_facts(bench)
-            for check in _chosen(only):
-                for line in try_check(check, bench):
-                    lines.append(line)
-                    click.echo(line.for_terminal())
-    except Broken as reason:
-        lines.append(_bench_line(str(reason)))
-        click.echo(lines[-1].for_terminal())
-    for line in before.compare():
-        lines.append(line)
+        click.echo(f"gate: {fault.message}\n  remedy: {fault.remedy}", err=True)
+        sys.exit(_EXIT_UNFIT)
+    depth = FULL if full else QUICK
+    run = Run(
+        depth=depth if cuts is None else dataclasses.replace(depth, cuts=cuts),
+        config=settings,
+        target=target or _beside(settings.state_dir),
+        only=only,
+    )
+    run.try_all()
+    if not only:
+        run.write(reports)
+    sys.exit(run.conclude())
+
+
+def _beside(state: Path) -> Path:
+    """The directory above the state directory, or the nearest one that exists."""
+    return next(path for path in state.parents if path.exists())
+
+
+@dataclass(slots=True, kw_only=True)
+class Run:
+    """One run of the gate. `program` starts sandboxd; the gate's own tests give a broken one."""
+
+    depth: Depth
+    config: Config
+    target: Path
+    only: tuple[str, ...] = ()
+    images: Path | None = None
+    program: Program = field(default_factory=Program)
+    lines: list[Line] = field(default_factory=list)
+    facts: Facts | None = None
+    _began: float = field(default_factory=time.monotonic)
+
+    def try_all(self) -> None:
+        """Tries every check and prints each line as it comes."""
+        before = look_at_machine()
+        try:
+            with self._bench() as bench:
+                self.facts = find_facts(bench)
+                for check in self._chosen():
+                    for line in try_check(check, bench):
+                        self._say(line)
+        except Broken as reason:
+            claim = "the node of the gate starts, and ends without a trace"
+            self._say(Line(key="bench", claim=claim, outcome="fail", detail=str(reason)))
+        for line in before.lines("gate-"):
+            self._say(line)
+
+    def _bench(self) -> AbstractContextManager[Bench]:
+        return open_bench(self.target, self.config, self.program, self.depth, images=self.images)
+
+    def _chosen(self) -> list[Check[Bench]]:
+        return [check for check in ALL if not self.only or check.key.startswith(self.only)]
+
+    def _say(self, line: Line) -> None:
+        self.lines.append(line)
         click.echo(line.for_terminal())
-    took_s = time.monotonic() - began
-    if facts is not None and reports is not None:
-        report = Report.of(lines, facts, depth=depth.name, took_s=took_s)
-        written = write_report(report, reports)
-        click.echo(f"report: {written}")
-    return _conclude(lines, took_s)
+
+    def write(self, directory: Path) -> None:
+        """Writes the report, if the gate came so far."""
+        if self.facts is None:
+            return
+        report = make_report(
+            self.lines,
+            self.facts,
+            depth=self.depth.name,
+            took_s=time.monotonic() - self._began,
+            made_at_ms=time.time_ns() // 1_000_000,
+        )
+        as_json, as_markdown = write_report(report, directory)
+        click.echo(f"report: {as_json} and {as_markdown}")
+
+    def conclude(self) -> int:
+        """Prints the sum. Returns the exit code."""
+        counts = Counter(line.outcome for line in self.lines)
+        summary = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
+        click.echo(f"{summary}, in {time.monotonic() - self._began:.0f} s")
+        return 0 if self.lines and all(line.is_good for line in self.lines) else _EXIT_BROKEN

@@ -150,3 +150,7 @@ CREATE TABLE node_observations (
 ) STRICT;
 CREATE INDEX node_observations_by_node ON node_observations (node, id);
 CREATE INDEX node_observations_by_age ON node_observations (last_at_ms);
+
+-- What a member's command led to is found again by its message, so that it is not done twice.
+CREATE INDEX operations_by_command ON operations (origin_id) WHERE origin_kind = 'command';
+CREATE INDEX approvals_by_command ON approvals (origin_id) WHERE origin_kind = 'command';

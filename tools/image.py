@@ -21,7 +21,8 @@ ROOT = Path(__file__).parents[1]
 FOLDER = Path("build/image")
 TARGETS = ("perlica", "sandboxd")
 _SUITE = "bookworm"
-_BASE_PACKAGES = ("ca-certificates",)
+# What the Dockerfile would install first: once here instead of once for each target.
+_BASE_PACKAGES = ("ca-certificates", "gcc", "libc6-dev", "python3-dev", "python3-venv")
 _BY_DIGEST = re.compile(r"[^@\s]+@sha256:[0-9a-f]{64}")
 _PIP_SETTING = re.compile(r"^(?:global|install|download|:env:)\.([a-z-]+)='(.*)'$", re.MULTILINE)
 

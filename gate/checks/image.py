@@ -4,13 +4,24 @@ The first checks look at the root file system from inside a sandbox, the others 
 """
 
 import json
+import os
 import shutil
 from pathlib import Path
 
 from gate.bench import Bench
 from gate.lines import Broken, Check, require
 from gate.rig.client import Answered
-from gate.rig.image import LONG_NAME, build_device_image, build_gate_image
+from gate.rig.image import (
+    LONG_NAME,
+    build_device_image,
+    build_forged_image,
+    build_gate_image,
+)
+from gate.rig.stack import Stack, mounted_root
+from sandboxd.storage.disk import create_disk
+from sandboxd.wire import MIN_DISK_BYTES
+
+_CHAMBER_WITHIN_S = 60.0
 
 _EXPECTED = f"""\
 removed: no
@@ -56,6 +67,24 @@ def _device_policy(bench: Bench) -> str:
     require(done.returncode != 0, "an image with a device node was imported")
     require("device" in done.stderr, f"refused for another reason: {done.stderr.strip()}")
     return "refused"
+
+
+def _attributes(bench: Bench) -> str:
+    with bench.side_node() as (node, _):
+        layout = node.home / "forged"
+        build_forged_image(layout)
+        done = node.command("image", "import", str(layout))
+
+    def look(stack: Stack) -> list[str]:
+        image = stack.place / "attributes"
+        create_disk(image, size_bytes=MIN_DISK_BYTES, loops=stack.loops)
+        with mounted_root(stack, image) as root:
+            return os.listxattr(root.path / "srv/gate/noted")
+
+    kept = "user.gate" in bench.in_chamber(look, within_s=_CHAMBER_WITHIN_S)
+    require(done.returncode != 0, "an image with forged attributes was imported")
+    require("attribute" in done.stderr, f"refused for another reason: {done.stderr.strip()}")
+    return f"refused; user attributes of an image are {'kept' if kept else 'left out'}"
 
 
 def _digest(bench: Bench) -> str:
@@ -118,6 +147,11 @@ CHECKS: tuple[Check[Bench], ...] = (
         key="image.device-nodes",
         claim="an image that brings a device node is refused",
         run=_device_policy,
+    ),
+    Check(
+        key="image.attributes",
+        claim="an image that forges the overlay's own attributes is refused",
+        run=_attributes,
     ),
     Check(key="image.digest", claim="a layer that was changed is refused", run=_digest),
     Check(

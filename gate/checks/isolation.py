@@ -7,6 +7,7 @@ from gate.lines import Broken, Check, Line, require
 
 _PROBE_WITHIN_MS = 120_000
 _CHECKS_AT_LEAST = 90
+_DAEMON_CAPABILITIES = 12
 _CAPABILITIES = 0b11111011
 """CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID."""
 
@@ -39,9 +40,6 @@ def _daemon(bench: Bench) -> str:
     mounts = Path("/proc/self/mountinfo").read_text("utf-8", "replace")
     require(str(bench.node.run) not in mounts, "mounts of the daemon show on the node")
     return f"bounding set {bounding.lstrip('0')} ({count} capabilities), own mount namespace"
-
-
-_DAEMON_CAPABILITIES = 12
 
 
 def _probe(bench: Bench) -> tuple[Line, ...]:

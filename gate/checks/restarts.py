@@ -18,14 +18,8 @@ from sandboxd.kernel.loops import loops_backed_by
 
 _MOMENTS_MS = (1, 5, 15, 40, 80)
 _BACK_WITHIN_S = 10.0
-_WRITER = """
-n=0
-while :; do
-  n=$((n+1)); echo "record $n" > /root/synced.$n
-  fsync /root/synced.$n && fsync /root && echo $n > /dev/shm/new && mv /dev/shm/new /dev/shm/acked
-done
-"""
-_WRITES_AT_LEAST = 50
+_WRITES_AT_LEAST = 200
+_COUNTER = "/dev/shm/acknowledged"  # noqa: S108 (inside the sandbox)
 
 
 def _processes(bench: Bench, sandbox: Sandbox) -> tuple[int, ...]:
@@ -42,7 +36,7 @@ def _kill_all(pids: tuple[int, ...]) -> None:
 
 def _daemon(bench: Bench) -> str:
     with bench.sandbox() as sandbox:
-        sandbox.says("echo kept > /root/kept; fsync /root/kept; (sleep 1000 >/dev/null 2>&1 &)")
+        sandbox.says("echo kept > /root/kept; sync; (sleep 1000 >/dev/null 2>&1 &)")
         bench.node.kill()
         began = time.monotonic()
         bench.node.start()
@@ -66,7 +60,7 @@ def _stop(bench: Bench) -> str:
 
 def _runtime(bench: Bench) -> str:
     with bench.sandbox() as sandbox:
-        sandbox.says("echo kept > /root/kept; fsync /root/kept; (sleep 1000 >/dev/null 2>&1 &)")
+        sandbox.says("echo kept > /root/kept; sync; (sleep 1000 >/dev/null 2>&1 &)")
         pids = _processes(bench, sandbox)
         require(pids, "no process of the sandbox is found")
         _kill_all(pids)
@@ -77,24 +71,25 @@ def _runtime(bench: Bench) -> str:
 
 def _fsync(bench: Bench) -> str:
     with bench.sandbox() as sandbox:
-        thread = threading.Thread(target=_run_until_killed, args=(sandbox,), daemon=True)
+        program = bench.place_program(sandbox, "synced")
+        sandbox.says("mkdir /root/many; sync")
+        thread = threading.Thread(target=_write_until_killed, args=(sandbox, program), daemon=True)
         thread.start()
         told = _acknowledged_by(bench, sandbox)
         _kill_all(_processes(bench, sandbox))
         bench.node.kill()
         thread.join(_BACK_WITHIN_S)
         bench.node.start()
-        missing = sandbox.says(
-            f"n=1; while [ $n -le {told} ]; do"
-            ' [ "$(cat /root/synced.$n)" = "record $n" ] || echo $n; n=$((n+1)); done'
-        )
-    require(not missing, f"acknowledged and gone: {missing.split()[:5]}")
+        outcome = sandbox.run(program, "verify", "/root/many", str(told))
+    require(
+        outcome.exit_code == 0, f"acknowledged and gone: file {outcome.stdout.decode().strip()}"
+    )
     return f"{told} files acknowledged after fsync; container and daemon killed; all are there"
 
 
-def _run_until_killed(sandbox: Sandbox) -> None:
+def _write_until_killed(sandbox: Sandbox, program: str) -> None:
     with contextlib.suppress(OSError, http.client.HTTPException, Answered):
-        sandbox.run("/bin/sh", "-c", _WRITER, timeout_ms=60_000)
+        sandbox.run(program, "write", "/root/many", _COUNTER, timeout_ms=60_000)
 
 
 def _acknowledged_by(bench: Bench, sandbox: Sandbox) -> int:
@@ -104,9 +99,9 @@ def _acknowledged_by(bench: Bench, sandbox: Sandbox) -> int:
     def enough() -> bool:
         nonlocal found
         for pid in _processes(bench, sandbox)[:1]:
-            with contextlib.suppress(OSError, ValueError):
-                file = Path(f"/proc/{pid}/root/dev/shm/acked")
-                found = int(file.read_text("ascii"))
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                file = Path(f"/proc/{pid}/root{_COUNTER}")
+                found = int(file.read_text("ascii").split()[0])
         return found >= _WRITES_AT_LEAST
 
     require(wait_for(enough, within_s=30.0), f"only {found} files in 30 s")

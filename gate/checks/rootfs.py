@@ -100,7 +100,9 @@ def _permissions(bench: Bench) -> str:
 
 
 def _hard_links(bench: Bench) -> str:
-    look = "cd /srv/gate/links; stat -c '%i %h' one two three | sort -u; cat one; cat two; cat three"
+    look = (
+        "cd /srv/gate/links; stat -c '%i %h' one two three | sort -u; cat one; cat two; cat three"
+    )
     with bench.sandbox() as sandbox:
         before = sandbox.says(look)
         sandbox.says("echo more >> /srv/gate/links/two; ln /srv/gate/links/one /root/fourth; sync")
@@ -123,7 +125,7 @@ def _copy_up(bench: Bench) -> str:
         sandbox.stop()
         found = sandbox.says(
             f"head -c {LARGE_BYTES} /srv/large/file | sha256sum | cut -d' ' -f1;"
-            "tail -n1 /srv/large/file; stat -c '%a %s' /srv/large/file"
+            "tail -c 4 /srv/large/file; stat -c '%a %s' /srv/large/file"
         )
     expected = [large_digest(), "end", f"640 {LARGE_BYTES + 4}"]
     require(found.splitlines() == expected, f"found {found.splitlines()}")
@@ -134,7 +136,9 @@ def _copy_up_full(bench: Bench) -> str:
     with bench.sandbox() as sandbox:
         sandbox.says("dd if=/dev/zero of=/root/filler bs=1M count=100 2>/dev/null")
         tried = sandbox.run("/bin/chmod", "640", "/srv/large/file")
-        found = sandbox.says("stat -c %a /srv/large/file; sha256sum /srv/large/file; rm /root/filler")
+        found = sandbox.says(
+            "stat -c %a /srv/large/file; sha256sum /srv/large/file; rm /root/filler"
+        )
     require(tried.exit_code != 0, "a file larger than the disk was copied up")
     require(found.startswith(f"644\n{large_digest()}"), "the image's file changed")
     return "no room for the copy: refused, the file is as it was"
@@ -142,7 +146,9 @@ def _copy_up_full(bench: Bench) -> str:
 
 def _remount(bench: Bench) -> str:
     with bench.sandbox() as sandbox:
-        sandbox.says("cd /root; for n in 1 2 3 4 5 6 7 8; do head -c 100000 /dev/urandom > $n; done")
+        sandbox.says(
+            "cd /root; for n in 1 2 3 4 5 6 7 8; do head -c 100000 /dev/urandom > $n; done"
+        )
         before = (sandbox.says(_TREE), sandbox.says(_CONTENT))
         for _ in range(3):
             sandbox.stop()

@@ -59,14 +59,16 @@ static int attack_disk(long mebibytes)
 {
     static char chunk[CHUNK_BYTES];
     int file = open("/srv/attack-disk", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ssize_t written = 0;
+    long total = 0;
 
     memset(chunk, 'x', sizeof chunk);
-    for (long n = 0; n < mebibytes; n++)
-        if (file < 0 || write(file, chunk, sizeof chunk) < (ssize_t)sizeof chunk) {
-            printf("stopped at %ld MiB: %s\n", n, strerrorname_np(errno));
-            return 0;
-        }
-    printf("got %ld MiB\n", mebibytes);
+    while (total >> 20 < mebibytes && (written = write(file, chunk, sizeof chunk)) > 0)
+        total += written;
+    if (written < 0)
+        printf("stopped at %ld MiB: %s\n", total >> 20, strerrorname_np(errno));
+    else
+        printf("got %ld MiB\n", total >> 20);
     return 0;
 }
 

@@ -80,9 +80,7 @@ def record(stack: Stack, flushlog: Path, *, steps: int) -> Recording:
             finally:
                 teller.hear(writer.end())
     image.unlink()
-    return Recording(
-        base=base, log=log, records=tuple(_read_log(log)), told=tuple(teller.told)
-    )
+    return Recording(base=base, log=log, records=tuple(_read_log(log)), told=tuple(teller.told))
 
 
 @contextmanager
@@ -209,5 +207,3 @@ def _copy_range(old: int, new: int, start: int, end: int) -> None:
         piece = os.pread(old, min(_CHUNK_BYTES, end - at), at)
         if piece != zeros[: len(piece)]:
             os.pwrite(new, piece, at)
-
-

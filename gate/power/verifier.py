@@ -104,11 +104,12 @@ class Account:
     def _verify_created(self, place: Path) -> list[str]:
         created, removed = self._items("create"), self._items("remove")
         may_be_gone = removed | self._pending_items("remove")
-        wrong = []
         present = {int(p.name): p for p in place.iterdir() if p.suffix != ".new"}
-        for item in created - may_be_gone:
-            if item not in present:
-                wrong.append(f"the created file {item} is gone")
+        wrong = [
+            f"the created file {item} is gone"
+            for item in created - may_be_gone
+            if item not in present
+        ]
         for item, path in present.items():
             if item in removed:
                 wrong.append(f"the removed file {item} is back")
@@ -126,8 +127,11 @@ class Account:
         for path in place.iterdir():
             raw, whole = path.read_bytes(), unsynced_content(int(path.name))
             pages = range(0, len(raw), 4096)
-            if not all(raw[p : p + 4096] in {whole[p : p + 4096][: len(raw) - p],
-                                            bytes(len(raw[p : p + 4096]))} for p in pages):
+            if not all(
+                raw[p : p + 4096]
+                in {whole[p : p + 4096][: len(raw) - p], bytes(len(raw[p : p + 4096]))}
+                for p in pages
+            ):
                 wrong.append(f"the unsynced file {path.name} has foreign bytes")
             path.unlink()
         return wrong

@@ -129,9 +129,7 @@ class Sandbox:
     def delete(self) -> wire.DeletionProof:
         """Deletes it."""
         request = wire.DeleteRequest.model_validate(self._identity())
-        return self.client.call(
-            wire.DeletionProof, "DELETE", wire.sandbox_path(self.name), request
-        )
+        return self.client.call(wire.DeletionProof, "DELETE", wire.sandbox_path(self.name), request)
 
     def _identity(self) -> dict[str, object]:
         return {"operation": new_operation(), "epoch": 1, "instance": self.instance}

@@ -12,7 +12,7 @@ import json
 import platform
 import subprocess
 import tarfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -65,6 +65,14 @@ def build_gate_image(place: Path) -> str:
     """The image of the gate, as an OCI layout in `place`. Returns its manifest digest."""
     layers = (_base(), _changes(), _power(), _large())
     return write_layout(place, layers, reference="perlica-gate:1", plain={3})
+
+
+def build_forged_image(place: Path) -> str:
+    """An image that brings the overlay's own attributes."""
+    forged = Entry(
+        name="forged/", kind=tarfile.DIRTYPE, attributes=(("trusted.overlay.opaque", "y"),)
+    )
+    return write_layout(place, ([forged],), reference="perlica-gate-forged:1", plain=set())
 
 
 def build_device_image(place: Path) -> str:
@@ -162,9 +170,7 @@ def write_layout(
     manifest = {
         "schemaVersion": 2,
         "mediaType": "application/vnd.oci.image.manifest.v1+json",
-        "config": _store(
-            blobs, "application/vnd.oci.image.config.v1+json", _json(configuration)
-        ),
+        "config": _store(blobs, "application/vnd.oci.image.config.v1+json", _json(configuration)),
         "layers": described,
     }
     named = _store(blobs, "application/vnd.oci.image.manifest.v1+json", _json(manifest))
@@ -238,5 +244,5 @@ def _digest(raw: bytes) -> str:
     return f"sha256:{hashlib.sha256(raw).hexdigest()}"
 
 
-def _json(value: dict[str, object]) -> bytes:
+def _json(value: Mapping[str, object]) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")

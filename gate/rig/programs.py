@@ -12,6 +12,7 @@ _BUILD_WITHIN_S = 120
 PROGRAMS = {
     "probe": sorted((_SOURCES / "probe").glob("*.c")),
     "attack": [_SOURCES / "attack.c"],
+    "synced": [_SOURCES / "synced.c"],
     "flushlog": [_SOURCES / "flushlog.c"],
 }
 
@@ -24,7 +25,7 @@ def build_program(name: str, directory: Path) -> Path:
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         raise Broken("there is no C compiler: apt install gcc libc6-dev")
-    argv = [compiler, *_FLAGS, "-o", target, *PROGRAMS[name]]
+    argv = [compiler, *_FLAGS, "-o", str(target), *map(str, PROGRAMS[name])]
     built = subprocess.run(
         argv, capture_output=True, text=True, check=False, timeout=_BUILD_WITHIN_S
     )

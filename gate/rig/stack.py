@@ -89,9 +89,7 @@ def mounted_root(stack: Stack, image: Path, *, name: str = "root") -> Iterator[M
     target.mkdir(exist_ok=True)
     with opened_disk(stack, image) as disk:
         layers = overlay.Layers(lower=stack.lower, disk=disk)
-        overlay.mount_overlay(
-            layers, target, ids=stack.ids, by_descriptor=stack.by_descriptor
-        )
+        overlay.mount_overlay(layers, target, ids=stack.ids, by_descriptor=stack.by_descriptor)
         with _below(disk) as directory:
             try:
                 yield MountedRoot(path=target, disk=directory)

@@ -18,7 +18,7 @@ from actors.napcat import NapCatConnection, Peers
 from actors.outbox import Outbox, OutboxPorts
 from actors.position import StoredPosition
 from actors.protection import Protection
-from actors.reconciler import Reconciler
+from actors.reconciler import Reconciler, SandboxCare
 from actors.serializer import SandboxSerializer, SerializerRunner
 from actors.session import AgentSession
 from perlica.app import parts
@@ -35,9 +35,10 @@ from perlica.gateway.gateway import Gateway
 from perlica.gateway.history import GroupRecentContext, GroupSearchHistory
 from perlica.gateway.sandbox_actions import SandboxExec, SandboxRead, SandboxWrite
 from perlica.gateway.sandbox_manage import SandboxManage
+from perlica.gateway.sandbox_orders import SandboxOrders
 from perlica.gateway.tickets import TicketDesk
 from perlica.gateway.tool import Registry, Tool
-from perlica.sandboxes.contract import SandboxBackend
+from perlica.sandboxes.nodes import Nodes
 from perlica.session.ending import TaskEnder
 from perlica.session.loop import AgentLoop
 from perlica.session.native import NativeRuntime
@@ -57,7 +58,7 @@ class Assembly:
     config: Config
     secrets: Secrets
     policy: Policy
-    backend: SandboxBackend | None
+    nodes: Nodes | None
     database_path: Path
     alarm: Alarm
     supervisor: Supervisor
@@ -95,21 +96,22 @@ class Assembly:
         )
 
     def _start_serializers(self) -> Mapping[int, Ref]:
-        backend = self.backend
-        if backend is None:
+        """One for each slot, and slot 0 for what is left of sandboxes that hold none."""
+        nodes = self.nodes
+        if nodes is None:
             return {}
         return {
             slot: self.supervisor.start(
-                f"serializer-{slot}", partial(self._serializer, slot, backend)
+                f"serializer-{slot}", partial(self._serializer, slot, nodes)
             )
-            for slot in range(1, MAX_SANDBOXES + 1)
+            for slot in range(MAX_SANDBOXES + 1)
         }
 
-    def _serializer(self, slot: int, backend: SandboxBackend) -> Ref:
+    def _serializer(self, slot: int, nodes: Nodes) -> Ref:
         return SandboxSerializer.start(
             slot=slot,
             database_path=self.database_path,
-            backend=backend,
+            nodes=nodes,
             language=self.config.service.language,
             alarm=self.alarm,
         )
@@ -171,9 +173,35 @@ class Assembly:
             database_path=self.database_path,
             make_runner=lambda database: self._runner(database, serializers),
             make_retention=lambda database: Retention(database, ages),
+            care=self._care(),
+            members=parts.members(self.config),
             language=self.config.service.language,
             wires=self.wires,
             alarm=self.alarm,
+        )
+
+    def _care(self) -> SandboxCare | None:
+        section = self.config.sandbox
+        if section is None or self.nodes is None:
+            return None
+        return SandboxCare(
+            nodes=self.nodes,
+            policy=self.policy,
+            idle_ms=parts.idle_ms(self.config),
+            loss_rule=parts.loss_rule(section),
+            look_every_s=section.look_every_s,
+            make_orders=self._orders,
+        )
+
+    def _orders(self, database: Database, runner: SandboxRunner) -> SandboxOrders:
+        return SandboxOrders(
+            database=database,
+            policy=self.policy,
+            settings=parts.tool_settings(self.config, self.policy.version),
+            desk=self._ticket_desk(database),
+            runner=runner,
+            language=self.config.service.language,
+            ring_outbox=self._ring_outbox,
         )
 
     def _connection(self, inbound: InboundQueue) -> Ref:
@@ -192,7 +220,7 @@ class Assembly:
 
     def _runner(self, database: Database, serializers: Mapping[int, Ref]) -> SandboxRunner:
         return SerializerRunner(
-            serializers=serializers, backend=self.backend, database=lambda: database
+            serializers=serializers, nodes=self.nodes or Nodes({}), database=lambda: database
         )
 
     def _loop(self, database: Database, serializers: Mapping[int, Ref]) -> AgentLoop:
@@ -226,15 +254,19 @@ class Assembly:
             registry=Registry(self._tools()),
             policy=self.policy,
             settings=parts.tool_settings(config, self.policy.version),
-            desk=TicketDesk(
-                database=database,
-                owners=config.owners,
-                language=config.service.language,
-                lifetime_ms=int(config.approval.lifetime_s * 1000),
-                zone=parts.zone(config),
-            ),
+            desk=self._ticket_desk(database),
             runner=runner,
             ring_outbox=self._ring_outbox,
+        )
+
+    def _ticket_desk(self, database: Database) -> TicketDesk:
+        config = self.config
+        return TicketDesk(
+            database=database,
+            owners=config.owners,
+            language=config.service.language,
+            lifetime_ms=int(config.approval.lifetime_s * 1000),
+            zone=parts.zone(config),
         )
 
     def _ring_outbox(self) -> None:
@@ -242,6 +274,6 @@ class Assembly:
 
     def _tools(self) -> tuple[Tool, ...]:
         history: tuple[Tool, ...] = (GroupRecentContext(), GroupSearchHistory())
-        if self.backend is None:
+        if self.nodes is None:
             return history
         return (SandboxExec(), SandboxRead(), SandboxWrite(), SandboxManage(), *history)

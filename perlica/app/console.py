@@ -15,7 +15,6 @@ from perlica.console import ConsoleSettings, Health, PartStatus
 from perlica.domain.texts import Language, Text, escape_visible
 
 _HOUR_MS = 3_600_000
-_DAY_MS = 86_400_000
 
 
 def console_settings(
@@ -44,7 +43,6 @@ def console_settings(
         threads=section.threads,
         language=config.service.language,
         zone=ZoneInfo(config.service.time_zone),
-        sandbox_idle_ms=config.sandbox.idle_days * _DAY_MS if config.sandbox else None,
         parts=partial(_parts, config, connection_fault),
     )
 

@@ -8,6 +8,7 @@ from actors.doubt import DoubtSettings
 from actors.intake import IntakeSettings
 from actors.outbox import OutboxSettings
 from actors.progress import ProgressSettings
+from actors.sandbox_desk import Members
 from perlica.app.config import Config
 from perlica.app.config.sections import SandboxSection
 from perlica.app.secrets import Secrets
@@ -15,7 +16,8 @@ from perlica.clients.model.settings import Api, Dialect, MaxTokensField, ModelSe
 from perlica.clients.napcat import CatchUpSettings, NapCatSettings
 from perlica.commands.facts import CapabilityOff
 from perlica.domain.ids import GroupId, UserId
-from perlica.domain.sandbox import SandboxImage, SandboxLimits
+from perlica.domain.node import LossRule
+from perlica.domain.sandbox import IDLE_MS_AT_MOST, SandboxImage, SandboxLimits
 from perlica.gateway.tool import ToolSettings
 from perlica.session.budgets import Budgets
 from perlica.session.window import WindowLimits
@@ -96,6 +98,7 @@ def intake_settings(config: Config, policy_version: str) -> IntakeSettings:
         trigger_code_points=config.task.window_code_points,
         fresh_within_ms=int(config.napcat.mention_age_s * 1000),
         busy_every_ms=max(1, int(config.outbox.busy_every_s * 1000)),
+        receipt_emoji_id=config.outbox.receipt_emoji_id,
         policy_version=policy_version,
         context_version=config.context.version,
     )
@@ -114,6 +117,7 @@ def command_desk(config: Config, connection_fault: Callable[[], str]) -> Command
             if not c.on
         ),
         connection_fault=connection_fault,
+        idle_ms=idle_ms(config),
     )
 
 
@@ -159,7 +163,7 @@ def tool_settings(config: Config, policy_version: str) -> ToolSettings:
     sandbox = config.sandbox
     limits = sandbox.limits if sandbox else None
     return ToolSettings(
-        node=sandbox.node if sandbox else "",
+        nodes=tuple(sandbox.sockets) if sandbox else (),
         sandbox_limits=SandboxLimits(
             memory_bytes=limits.memory_bytes if limits else 0,
             pids=limits.pids if limits else 0,
@@ -167,6 +171,7 @@ def tool_settings(config: Config, policy_version: str) -> ToolSettings:
             disk_bytes=limits.disk_bytes if limits else 0,
             nofile=limits.nofile if limits else 0,
         ),
+        idle_ms=idle_ms(config),
         exec_within_s=int(sandbox.exec_within_s) if sandbox else 0,
         output_limit_bytes=sandbox.output_limit_bytes if sandbox else 0,
         read_limit_bytes=sandbox.file_limit_bytes if sandbox else 0,
@@ -174,6 +179,23 @@ def tool_settings(config: Config, policy_version: str) -> ToolSettings:
         history_code_points=config.task.window_code_points,
         history_days=config.retention.messages_days,
         policy_version=policy_version,
+    )
+
+
+def idle_ms(config: Config) -> int:
+    """After how long without a use a sandbox is deleted."""
+    return config.sandbox.idle_days * _DAY_MS if config.sandbox else IDLE_MS_AT_MOST
+
+
+def loss_rule(section: SandboxSection) -> LossRule:
+    """When silence of a node counts."""
+    return LossRule(loss_after_s=section.loss_after_s, least_looks=section.loss_looks)
+
+
+def members(config: Config) -> Members:
+    """Who may give orders."""
+    return Members(
+        group_id=GroupId(config.napcat.group_id), owners=config.owners, listed=config.listed
     )
 
 

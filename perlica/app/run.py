@@ -25,8 +25,8 @@ from perlica.app.supervision import EXIT_NOT_STARTED, NotStarted, Supervisor, st
 from perlica.clients.sandboxd import SandboxdClient, SandboxdSettings
 from perlica.domain.errors import Misconfigured
 from perlica.gateway.policy_file import read_policy
-from perlica.sandboxes.contract import SandboxBackend
 from perlica.sandboxes.image import adopt_image
+from perlica.sandboxes.nodes import Nodes
 from perlica.stores.database import Database
 from perlica.stores.migrations import check_target, migrate
 from perlica.stores.service import ServiceStore
@@ -65,7 +65,7 @@ def run_service(config: Config, *, alarm: Alarm | None = None) -> int:
             config=config,
             secrets=secrets,
             policy=policy,
-            backend=_prepare_database(config, path),
+            nodes=_prepare_database(config, path),
             database_path=path,
             alarm=alarm,
             supervisor=supervisor,
@@ -88,8 +88,8 @@ def _run(assembly: Assembly, supervisor: Supervisor) -> int:
     return code
 
 
-def _prepare_database(config: Config, path: Path) -> SandboxBackend | None:
-    """Bind the database to its group, take the image over; the backend if sandboxes are on."""
+def _prepare_database(config: Config, path: Path) -> Nodes | None:
+    """Bind the database to its group, take the image over; the nodes if sandboxes are on."""
     with Database.open(path) as database:
         check_target(database, config.napcat.group_id, config.napcat.self_id)
         section = config.sandbox
@@ -98,7 +98,12 @@ def _prepare_database(config: Config, path: Path) -> SandboxBackend | None:
             return None
         adopt_image(database, parts.image_of(section))
         epoch = ServiceStore(database).epoch()
-    return SandboxdClient(SandboxdSettings(socket_path=section.socket, epoch=epoch))
+    return Nodes(
+        {
+            node: SandboxdClient(SandboxdSettings(socket_path=socket, epoch=epoch, node=node))
+            for node, socket in section.sockets.items()
+        }
+    )
 
 
 @contextmanager

@@ -1,21 +1,27 @@
-"""The door to the node daemon: `SandboxBackend` over HTTP on a Unix socket.
+"""The door to the node daemon: `SandboxBackend` over HTTP, on a Unix socket or with mutual TLS.
 
 Used by the serializer's workers; each call opens its own connection, so a cancel on a second one
 never waits behind a long command.
 """
 
 import http.client
-import json
-import socket
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from http import HTTPStatus
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import ValidationError
 
 from perlica.clients import sandboxd_values as values
+from perlica.clients.sandboxd_transport import (
+    TlsAddress,
+    TlsConnection,
+    UnixConnection,
+    context_of,
+    describe,
+    exchange,
+    follow,
+)
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Misconfigured, OutcomeUnknown, PerlicaError, Refused, Retryable
 from perlica.domain.ids import OperationId, SandboxName
@@ -25,6 +31,7 @@ from perlica.domain.sandbox import (
     ActionOutcome,
     BackendSandbox,
     Command,
+    CommandOutcome,
     HeldImage,
     ListFiles,
     NodeSurvey,
@@ -38,43 +45,22 @@ from sandboxd import wire
 _CONTROL_WITHIN_S = 10.0
 _LIFECYCLE_WITHIN_S = 120.0
 _ANSWER_MARGIN_S = 15.0
-_MAX_ANSWER_BYTES = 48 * 1024 * 1024
 
 _Answer = TypeVar("_Answer", bound=wire.Wire)
-
-_ERRORS: Mapping[str, type[PerlicaError]] = {
-    "refused": Refused,
-    "not_found": Refused,
-    "busy": Retryable,
-    "retryable": Retryable,
-    "unknown_outcome": OutcomeUnknown,
-    "misconfigured": Misconfigured,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxdSettings:
     """Where the daemon listens and which epoch of the service's database speaks to it.
 
-    `node` is the name that the daemon must answer to; "" takes any.
+    `node` is the name that the daemon must answer to; "" takes any. With `tls` the socket path is
+    not used.
     """
 
     socket_path: Path
     epoch: int
     node: str = ""
-
-
-class _UnixConnection(http.client.HTTPConnection):
-    """HTTP over a Unix socket, with a deadline for every read."""
-
-    def __init__(self, path: Path, within_s: float) -> None:
-        super().__init__("sandboxd", timeout=within_s)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(str(self._path))
+    tls: TlsAddress | None = None
 
 
 class SandboxdClient:
@@ -83,6 +69,7 @@ class SandboxdClient:
     def __init__(self, settings: SandboxdSettings) -> None:
         """Keep the settings; nothing is opened before the first call."""
         self._settings = settings
+        self._context = None if settings.tls is None else context_of(settings.tls)
 
     # --- the contract ---------------------------------------------------------------------
 
@@ -151,6 +138,38 @@ class SandboxdClient:
                 case WriteFile():
                     return self._write_file(operation, name, instance, action)
 
+    def stream_command(
+        self,
+        operation: OperationId,
+        *,
+        name: SandboxName,
+        instance: str,
+        action: Command,
+        cancel: CancelToken,
+        on_output: Callable[[str, bytes], None],
+    ) -> CommandOutcome:
+        """Run a command as `execute` does, and hand on its output while it comes.
+
+        `on_output` gets "stdout" or "stderr" and raw bytes, cut anywhere. The daemon skips what a
+        slow listener does not take; the outcome holds both ends all the same.
+        """
+        cancel.check()
+        request = self._exec_request(operation, instance, action)
+        within_s = action.within_ms / 1000 + _ANSWER_MARGIN_S
+        with cancel.on_cancel(lambda: self._cancel_quietly(operation)):
+            connection = self._connection(within_s)
+            try:
+                connection.connect()
+            except OSError as error:
+                raise Retryable("sandboxd_unreachable", describe(error)) from error
+            try:
+                outcome = follow(connection, wire.exec_path(name), request, on_output)
+            except (OSError, http.client.HTTPException) as error:
+                raise OutcomeUnknown("sandboxd_gone", describe(error)) from error
+            finally:
+                connection.close()
+        return values.command_of(outcome)
+
     def stop(self, operation: OperationId, name: SandboxName, instance: str) -> BackendSandbox:
         """See SandboxBackend."""
         request = self._stamped(wire.StopRequest, operation=operation, instance=instance)
@@ -208,10 +227,10 @@ class SandboxdClient:
     def _stamped(self, model: type[_Answer], **fields: object) -> _Answer:
         return _build(model, epoch=self._settings.epoch, **fields)
 
-    def _run_command(
-        self, operation: OperationId, name: SandboxName, instance: str, action: Command
-    ) -> ActionOutcome:
-        request = self._stamped(
+    def _exec_request(
+        self, operation: OperationId, instance: str, action: Command
+    ) -> wire.ExecRequest:
+        return self._stamped(
             wire.ExecRequest,
             operation=operation,
             instance=instance,
@@ -222,6 +241,11 @@ class SandboxdClient:
             timeout_ms=action.within_ms,
             output_limit_bytes=action.output_limit_bytes,
         )
+
+    def _run_command(
+        self, operation: OperationId, name: SandboxName, instance: str, action: Command
+    ) -> ActionOutcome:
+        request = self._exec_request(operation, instance, action)
         within_s = action.within_ms / 1000 + _ANSWER_MARGIN_S
         answer = self._mutate(
             "POST", wire.exec_path(name), request, wire.ExecOutcome, within_s=within_s
@@ -272,15 +296,21 @@ class SandboxdClient:
         except PerlicaError:
             return  # the call that runs it reports how it ended, or runs into its own deadline
 
+    def _connection(self, within_s: float) -> http.client.HTTPConnection:
+        tls, context = self._settings.tls, self._context
+        if tls is None or context is None:
+            return UnixConnection(self._settings.socket_path, within_s)
+        return TlsConnection(tls, context, within_s)
+
     def _read(
         self, method: str, path: str, answer: type[_Answer], request: wire.Wire | None = None
     ) -> _Answer:
         """A call without lasting effect: every failure of the way is Retryable."""
-        connection = _UnixConnection(self._settings.socket_path, _CONTROL_WITHIN_S)
+        connection = self._connection(_CONTROL_WITHIN_S)
         try:
-            return _exchange(connection, method, path, answer=answer, request=request)
+            return exchange(connection, method, path, answer=answer, request=request)
         except (OSError, http.client.HTTPException) as error:
-            raise Retryable("sandboxd_unreachable", _describe(error)) from error
+            raise Retryable("sandboxd_unreachable", describe(error)) from error
         finally:
             connection.close()
 
@@ -294,21 +324,17 @@ class SandboxdClient:
         within_s: float = _LIFECYCLE_WITHIN_S,
     ) -> _Answer:
         """A call with an effect: once connected, a failure of the way leaves it unknown."""
-        connection = _UnixConnection(self._settings.socket_path, within_s)
+        connection = self._connection(within_s)
         try:
             connection.connect()
         except OSError as error:
-            raise Retryable("sandboxd_unreachable", _describe(error)) from error
+            raise Retryable("sandboxd_unreachable", describe(error)) from error
         try:
-            return _exchange(connection, method, path, answer=answer, request=request)
+            return exchange(connection, method, path, answer=answer, request=request)
         except (OSError, http.client.HTTPException) as error:
-            raise OutcomeUnknown("sandboxd_gone", _describe(error)) from error
+            raise OutcomeUnknown("sandboxd_gone", describe(error)) from error
         finally:
             connection.close()
-
-
-def _describe(error: Exception) -> str:
-    return f"the node daemon did not answer ({type(error).__name__})"
 
 
 def _build(model: type[_Answer], **fields: object) -> _Answer:
@@ -319,34 +345,3 @@ def _build(model: type[_Answer], **fields: object) -> _Answer:
         names = sorted({str(e["loc"][0]) if e["loc"] else "request" for e in error.errors()})
         text = f"the sandbox takes no such request: {', '.join(names)}"
         raise Refused("bad_request", text) from None
-
-
-def _exchange(
-    connection: http.client.HTTPConnection,
-    method: str,
-    path: str,
-    *,
-    answer: type[_Answer],
-    request: wire.Wire | None,
-) -> _Answer:
-    body = request.model_dump_json().encode() if request is not None else None
-    headers = {"Content-Type": "application/json"} if body is not None else {}
-    connection.request(method, path, body=body, headers=headers)
-    response = connection.getresponse()
-    raw = response.read(_MAX_ANSWER_BYTES + 1)
-    if len(raw) > _MAX_ANSWER_BYTES:
-        raise http.client.HTTPException("answer too large")
-    if not HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
-        raise _error_of(response.status, raw)
-    try:
-        return answer.model_validate_json(raw)
-    except ValidationError:
-        raise http.client.HTTPException("answer of another shape") from None
-
-
-def _error_of(status: int, raw: bytes) -> PerlicaError:
-    try:
-        answer = wire.ErrorAnswer.model_validate(json.loads(raw))
-    except (ValidationError, ValueError):
-        return OutcomeUnknown("sandboxd_error", f"the node daemon answered {status}")
-    return _ERRORS[answer.error](answer.error, answer.message, remedy=answer.remedy)

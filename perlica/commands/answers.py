@@ -13,6 +13,7 @@ from perlica.commands.facts import (
     RecoveryItem,
     SandboxFacts,
     StatusFacts,
+    SwitchFacts,
     TaskFacts,
 )
 from perlica.commands.grammar import Malformed, Unknown
@@ -82,6 +83,10 @@ def answer_status(facts: StatusFacts, language: Language) -> str:
     lines = [texts.STATUS_HEAD.say(language) + _say_task(facts.task, language)]
     lines += _cap([_say_ticket(t, language) for t in facts.tickets], language)
     lines.append(_say_sandboxes(facts.sandboxes, facts.most_sandboxes, language))
+    if facts.image_switch is not None:
+        lines.append(_say_switch(facts.image_switch, language))
+    if facts.orphans:
+        lines.append(texts.STATUS_ORPHANS.say(language, count=facts.orphans))
     if facts.unknown_operations:
         lines.append(texts.STATUS_RECOVERY.say(language, count=facts.unknown_operations))
     if facts.outbox_waiting:
@@ -155,7 +160,19 @@ def _say_sandboxes(sandboxes: Sequence[SandboxFacts], most: int, language: Langu
 
 def _say_sandbox(sandbox: SandboxFacts, language: Language) -> str:
     state = texts.SANDBOX_STATES[sandbox.state].say(language)
-    return texts.STATUS_SANDBOX.say(language, name=sandbox.name, state=state)
+    if sandbox.left_ms is None:
+        return texts.STATUS_SANDBOX.say(language, name=sandbox.name, state=state)
+    left = say_duration(sandbox.left_ms, language)
+    return texts.STATUS_SANDBOX_LEFT.say(language, name=sandbox.name, state=state, left=left)
+
+
+def _say_switch(switch: SwitchFacts, language: Language) -> str:
+    if not switch.blocked_because:
+        state = texts.STATUS_IMAGE_SWITCHING.say(language)
+    else:
+        reason = clip_line(switch.blocked_because, _LABEL_CODE_POINTS)
+        state = texts.STATUS_IMAGE_BLOCKED.say(language, reason=reason)
+    return texts.STATUS_IMAGE.say(language, state=state)
 
 
 def _say_connection(fault: str, language: Language) -> str:

@@ -34,10 +34,18 @@ class PendingTicket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxFacts:
-    """One sandbox that holds a slot."""
+    """One sandbox that holds a slot; `left_ms` until it is deleted unless it is used."""
 
     name: SandboxName
     state: SandboxState
+    left_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwitchFacts:
+    """A switch of the image that is not through; `blocked_because` is empty while it goes on."""
+
+    blocked_because: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +66,8 @@ class StatusFacts:
     most_sandboxes: int
     outbox_waiting: int = 0
     unknown_operations: int = 0
+    image_switch: SwitchFacts | None = None
+    orphans: int = 0
     connection_fault: str = ""
     capabilities_off: tuple[CapabilityOff, ...] = ()
 

@@ -12,12 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from perlica.commands.names import CommandName, Mistake
+from perlica.commands.sandbox_grammar import read_image, read_node, read_orphans, read_sbx
 from perlica.domain.approval import digest_code
 from perlica.domain.ids import TicketId
 from perlica.domain.message import IncomingGroupMessage, SegmentKind
 
 MAX_LINE_CODE_POINTS = 300
-FREE_TEXT_ARGUMENTS = frozenset({"reason"})
+FREE_TEXT_ARGUMENTS = frozenset({"reason", "purpose", "introduction"})
 
 _NAMES: Mapping[str, CommandName] = {str(name): name for name in CommandName}
 _TICKET = re.compile(r"[2-9A-HJKMNP-Z]{5}")
@@ -35,7 +36,8 @@ class Parsed:
     """A whole command.
 
     `arguments` by command: approve {ticket, code_digest}; deny {ticket}; cancel {} or {task};
-    recovery {action: list} or {action: resolve, operation, reason}; status and help {}.
+    recovery {action: list} or {action: resolve, operation, reason}; status and help {}; sbx, image,
+    orphans and node as `sandbox_grammar` says.
     """
 
     name: CommandName
@@ -218,5 +220,9 @@ _READERS: Mapping[CommandName, Callable[[str], _Read]] = {
     CommandName.status: _read_nothing,
     CommandName.cancel: _read_cancel,
     CommandName.recovery: _read_recovery,
+    CommandName.sbx: lambda rest: read_sbx(_words(rest), rest),
+    CommandName.image: lambda rest: read_image(_words(rest), rest),
+    CommandName.orphans: lambda rest: read_orphans(_words(rest), rest),
+    CommandName.node: lambda rest: read_node(_words(rest), rest),
     CommandName.help: _read_nothing,
 }

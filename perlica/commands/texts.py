@@ -69,8 +69,20 @@ MISTAKES: Mapping[Mistake, Text] = {
     Mistake.needs_reason: Text(
         zh="请在编号后面写明处理依据", en="write after the id what you found out"
     ),
+    Mistake.needs_name: Text(zh="缺少名字", en="the name is missing"),
+    Mistake.bad_name: Text(
+        zh="名字只有小写字母、数字和中间的连字符",
+        en="a name has lower-case letters, digits and inner hyphens only",
+    ),
+    Mistake.needs_text: Text(zh="后面还要写内容", en="write the text behind it"),
+    Mistake.bad_digest: Text(
+        zh="请写镜像摘要，至少 12 位十六进制", en="write the image's digest, 12 digits at least"
+    ),
+    Mistake.bad_number: Text(
+        zh="请写编号，可用 .orphans 查到", en="write its number, see .orphans"
+    ),
     Mistake.too_many_words: Text(zh="后面多了内容", en="there is more than the command takes"),
-    Mistake.unknown_word: Text(zh="只有 list 和 resolve", en="only list and resolve exist"),
+    Mistake.unknown_word: Text(zh="没有这个子命令", en="there is no such word behind it"),
 }
 
 USAGES: Mapping[CommandName, Text] = {
@@ -82,6 +94,18 @@ USAGES: Mapping[CommandName, Text] = {
         zh=".recovery 或 .recovery resolve 操作编号 依据",
         en=".recovery or .recovery resolve OPERATION REASON",
     ),
+    CommandName.sbx: Text(
+        zh=".sbx 或 .sbx show/ops/stop/delete 名字 或 .sbx describe 名字 用途",
+        en=".sbx or .sbx show/ops/stop/delete NAME or .sbx describe NAME PURPOSE",
+    ),
+    CommandName.image: Text(
+        zh=".image 或 .image intro 介绍 或 .image switch 摘要 [介绍] 或 .image retry",
+        en=".image or .image intro TEXT or .image switch DIGEST [TEXT] or .image retry",
+    ),
+    CommandName.orphans: Text(
+        zh=".orphans 或 .orphans delete 编号", en=".orphans or .orphans delete NUMBER"
+    ),
+    CommandName.node: Text(zh=".node 或 .node writeoff 节点", en=".node or .node writeoff NODE"),
     CommandName.help: Text(zh=".help", en=".help"),
 }
 
@@ -95,6 +119,10 @@ SUMMARIES: Mapping[CommandName, Text] = {
     CommandName.recovery: Text(
         zh="查看、了结结果不明的操作", en="see and settle operations of unknown outcome"
     ),
+    CommandName.sbx: Text(zh="查看、管理沙箱", en="see and manage sandboxes"),
+    CommandName.image: Text(zh="查看、更换沙箱镜像", en="see and switch the sandbox image"),
+    CommandName.orphans: Text(zh="没清理干净的沙箱", en="what could not be cleaned up"),
+    CommandName.node: Text(zh="节点状态、核销失联节点", en="nodes, and writing a lost one off"),
     CommandName.help: Text(zh="这份说明", en="this help"),
 }
 
@@ -146,6 +174,16 @@ STATUS_TICKET = Text(
 STATUS_SANDBOXES = Text(zh="沙箱 {count}/{most}：{names}", en="Sandboxes {count}/{most}: {names}")
 STATUS_NO_SANDBOX = Text(zh="沙箱 0/{most}", en="Sandboxes 0/{most}")
 STATUS_SANDBOX = Text(zh="{name}（{state}）", en="{name} ({state})")
+STATUS_SANDBOX_LEFT = Text(
+    zh="{name}（{state}，{left}后删除）", en="{name} ({state}, deleted in {left})"
+)
+STATUS_IMAGE = Text(zh="镜像更换：{state}", en="Image switch: {state}")
+STATUS_IMAGE_SWITCHING = Text(zh="进行中，暂停创建沙箱", en="under way, nothing is created")
+STATUS_IMAGE_BLOCKED = Text(zh="受阻（{reason}）", en="blocked ({reason})")
+STATUS_ORPHANS = Text(
+    zh="没清理干净的沙箱 {count} 个，见 .orphans",
+    en="{count} sandbox(es) not cleaned up, see .orphans",
+)
 STATUS_QUEUE = Text(zh="待发消息 {count} 条", en="{count} message(s) waiting to be sent")
 STATUS_RECOVERY = Text(
     zh="结果不明的操作 {count} 个，见 .recovery",

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import bottle
 
-from perlica.console.asked import Asked, safe_path
+from perlica.console.asked import Asked, read_query, safe_path
 from perlica.console.entrance import Entrance, LoginRefused
 from perlica.console.files import StaticFiles
 from perlica.console.frame import Frame
@@ -186,7 +186,7 @@ class Console:
         return answer
 
     def _cookie_rules(self) -> dict[str, Any]:
-        return {"path": "/", "samesite": "strict", "secure": self._settings.is_behind_tls}
+        return {"path": "/", "samesite": "Strict", "secure": self._settings.is_behind_tls}
 
     # --- files and failures -----------------------------------------------------------------
 
@@ -194,7 +194,9 @@ class Console:
         file = self._files.find(name)
         if file is None:
             return _text(HTTPStatus.NOT_FOUND, "no such file")
-        headers = {"Content-Type": file.kind, "Cache-Control": _STATIC_AGE}
+        is_named_exactly = read_query(bottle.request.query_string).get("v") == self._files.version
+        age = _STATIC_AGE if is_named_exactly else "no-cache"
+        headers = {"Content-Type": file.kind, "Cache-Control": age}
         return bottle.HTTPResponse(file.content, int(HTTPStatus.OK), headers)
 
     def _unavailable(self, asked: Asked, error: PerlicaError) -> bottle.HTTPResponse:

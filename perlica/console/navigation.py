@@ -53,7 +53,7 @@ def _counts(waiting: Waiting) -> dict[str, int]:
     return {
         "tickets": waiting.tickets,
         "outbox": waiting.failed_sends,
-        "recovery": waiting.operations + waiting.sends + waiting.unconfirmed_sandboxes,
+        "recovery": waiting.operations + waiting.sends + waiting.orphans,
     }
 
 

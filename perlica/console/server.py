@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from cheroot import wsgi
+from cheroot.server import HeaderReader, HTTPConnection, HTTPRequest
 
 from perlica.console.application import Console
 from perlica.console.gate import guarded
@@ -18,7 +19,7 @@ from perlica.console.reader import Reader
 from perlica.console.settings import ConsoleSettings
 from perlica.domain.errors import Misconfigured
 
-LOOK_S: Final = 0.5
+LOOK_S: Final = 0.2
 """How often the server looks whether it is to stop."""
 STOP_WITHIN_S: Final = 3
 READ_WITHIN_S: Final = 10
@@ -27,6 +28,25 @@ MAX_IDLE_CONNECTIONS: Final = 64
 """Open pages keep a connection between two looks; idle ones hold no thread."""
 
 _log = logging.getLogger(__name__)
+
+
+class _NoUnderscores(HeaderReader):
+    """Leaves out headers with underscores: WSGI takes `X_Perlica_User` for `X-Perlica-User`, which
+    a proxy overwrites while it lets the other pass.
+
+    Cheroot's own reader of this kind compares a text with bytes and fails (11.1.2).
+    """
+
+    def _allow_header(self, key_name: bytes) -> bool:
+        return b"_" not in key_name
+
+
+class _Request(HTTPRequest):
+    header_reader = _NoUnderscores()
+
+
+class _Connection(HTTPConnection):
+    RequestHandlerClass = _Request
 
 
 class ConsoleServer:
@@ -45,6 +65,7 @@ class ConsoleServer:
             timeout=READ_WITHIN_S,
             shutdown_timeout=STOP_WITHIN_S,
         )
+        self._server.ConnectionClass = _Connection
         self._server.max_request_header_size = MAX_HEADER_BYTES
         self._server.max_request_body_size = MAX_FORM_BYTES
         self._server.keep_alive_conn_limit = MAX_IDLE_CONNECTIONS

@@ -22,7 +22,6 @@ class ConsoleSettings:
 
     `public_url` is what browsers see, `https://…` behind a proxy with TLS; `proxy_secret` lets that
     proxy vouch for its users. `parts` says how the service is, each time anew.
-    `sandbox_idle_ms` is after what time without a touch a sandbox is deleted.
     """
 
     host: str = "127.0.0.1"
@@ -36,7 +35,6 @@ class ConsoleSettings:
     threads: int = 4
     language: Language = Language.zh
     zone: tzinfo = UTC
-    sandbox_idle_ms: int | None = None
     parts: Callable[[], Sequence[PartStatus]] = field(default=_no_parts, repr=False)
 
     @property

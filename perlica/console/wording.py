@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 from perlica.console.words import WORDS
+from perlica.domain.node import NodeState
 from perlica.domain.task import EndReason, TaskState
 from perlica.domain.texts import Language, clip_line, escape_visible, say_duration
 from perlica.domain.texts.actions import label_action
 from perlica.domain.texts.notices import REASONS, STATES
+from perlica.domain.texts.sandboxes import NODE_STATES
 
 NAME_CODE_POINTS = 40
 _KIB = 1024
@@ -39,6 +41,15 @@ _TONES = {
     "pending": "wait",
     "approved": "wait",
     "warning": "wait",
+    "alive": "good",
+    "activated": "good",
+    "switching": "busy",
+    "blocked": "bad",
+    "observed": "wait",
+    "silent": "bad",
+    "unreachable": "bad",
+    "absent": "bad",
+    "written_off": "bad",
     "unconfirmed": "bad",
     "failed": "bad",
     "unknown": "bad",
@@ -107,6 +118,13 @@ class Wording:
         known = set(TaskState)
         text = STATES[TaskState(state)].say(self.language) if state in known else self.name(state)
         return Badge(text=text, tone=_TONES.get(state, "quiet"))
+
+    def node_badge(self, state: str) -> Badge:
+        """What is thought of a node as a badge."""
+        known = set(NodeState)
+        if state not in known:
+            return Badge(text=self.name(state), tone="quiet")
+        return Badge(text=NODE_STATES[NodeState(state)].say(self.language), tone=_TONES[state])
 
     def end_reason(self, reason: str) -> str:
         """Why a task ended."""

@@ -27,3 +27,5 @@ class OutboxKind(StrEnum):
 
 CONTROL_KINDS = frozenset({OutboxKind.approval, OutboxKind.command})
 MAX_MESSAGE_CODE_POINTS = 1_500
+MAX_PARTS = 4
+"""A text that needs more messages is cut and says so; an approval question never is."""

@@ -22,6 +22,13 @@ _PLACEHOLDER: Final = re.compile("⟦凭据:([a-z0-9_]{2,40}):[0-9]{1,5}⟧".enc
 _MAX_ACTIONS: Final = 64
 _MAX_CODES: Final = 64
 _MESSAGE_KINDS: Final = frozenset({"chat", "trigger", "control", "quarantined"})
+_SETTLED_SENDS: Final = (OutboxState.sent, OutboxState.refused, OutboxState.dead)
+_SETTLED_TICKETS: Final = (
+    TicketState.consumed,
+    TicketState.denied,
+    TicketState.expired,
+    TicketState.void,
+)
 _UNSCANNED: Final = "scan_incomplete"
 _REFUSED_CALL: Final = "call.refused"
 
@@ -71,6 +78,7 @@ class Counting:
     def __init__(self, tallies: Tallies) -> None:
         """Count into these; `begin` comes first."""
         self._tallies = tallies
+        _begin_at_zero(tallies)
         self._actions = Words(_MAX_ACTIONS)
         self._codes = Words(_MAX_CODES)
         self._kinds = Words(_MAX_CODES)
@@ -151,3 +159,20 @@ class Counting:
         if row["possible_duplicate"]:
             self._tallies.doubled.inc()
         self._count_redactions(row, "sent")
+
+
+def _begin_at_zero(tallies: Tallies) -> None:
+    """Show what has not happened yet: Prometheus cannot see a series rise that begins with one."""
+    for kind in _MESSAGE_KINDS:
+        tallies.messages.labels(kind)
+    for direction in ("input", "output"):
+        tallies.tokens.labels(direction)
+    for ticket in _SETTLED_TICKETS:
+        tallies.tickets.labels(ticket.value)
+    for send in OutboxKind:
+        for outcome in _SETTLED_SENDS:
+            tallies.sends.labels(send.value, outcome.value)
+    tallies.tasks.labels(TaskState.completed.value, EndReason.answered.value)
+    for reason in EndReason:
+        if reason is not EndReason.answered:
+            tallies.tasks.labels(TaskState.failed.value, reason.value)

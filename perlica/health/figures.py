@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from prometheus_client import generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
 
 from perlica.domain.clock import monotonic_s
 from perlica.domain.errors import PerlicaError
@@ -47,6 +47,11 @@ class Figures:
         self._fault = ""
         self._next_s = 0.0
         self._instruments.process.versions.info(dict(facts.versions))
+
+    @property
+    def registry(self) -> CollectorRegistry:
+        """Every metric."""
+        return self._instruments.registry
 
     def begin(self) -> None:
         """Mark what is there already as the past. Raises: PerlicaError without a database."""

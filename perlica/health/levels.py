@@ -21,15 +21,18 @@ FROM tasks INDEXED BY one_active_task
 WHERE state NOT IN ('completed', 'failed', 'cancelled')
 """
 _TICKETS: Final = """
-SELECT count(*) AS rows, min(created_at_ms) AS oldest_ms FROM approvals INDEXED BY approvals_living
+SELECT count(*) AS rows, min(created_at_ms) AS oldest_ms
+FROM approvals INDEXED BY approvals_living
 WHERE state IN ('pending', 'approved') AND state = 'pending'
 """
 _OPERATIONS: Final = """
-SELECT state, count(*) AS rows, min(created_at_ms) AS oldest_ms FROM operations INDEXED BY operations_open
+SELECT state, count(*) AS rows, min(created_at_ms) AS oldest_ms
+FROM operations INDEXED BY operations_open
 WHERE state IN ('queued', 'started', 'unknown') GROUP BY state
 """
 _OUTBOX: Final = """
-SELECT state, count(*) AS rows, min(created_at_ms) AS oldest_ms FROM outbox_messages INDEXED BY outbox_messages_open
+SELECT state, count(*) AS rows, min(created_at_ms) AS oldest_ms
+FROM outbox_messages INDEXED BY outbox_messages_open
 WHERE state IN ('queued', 'sending', 'unknown') GROUP BY state
 """
 _COMMANDS: Final = "SELECT count(*) AS rows FROM commands WHERE state = 'pending'"

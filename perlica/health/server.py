@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from cheroot import wsgi
 from cheroot.server import HTTPConnection
-from prometheus_client import CONTENT_TYPE_LATEST
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry
 
 from perlica.domain.errors import Misconfigured
 from perlica.health.facts import HealthFacts, HealthSettings
@@ -127,16 +127,22 @@ class _Server(wsgi.Server):
 class HealthServer:
     """A running server; `address` is where it really listens."""
 
-    def __init__(self, server: _Server, thread: threading.Thread) -> None:
+    def __init__(self, server: _Server, thread: threading.Thread, figures: Figures) -> None:
         """Use `start_health`."""
         self._server = server
         self._thread = thread
+        self._figures = figures
 
     @property
     def address(self) -> tuple[str, int]:
         """Host and port."""
         host, port = self._server.bind_addr[:2]
         return str(host), int(port)
+
+    @property
+    def registry(self) -> CollectorRegistry:
+        """Every metric, for whoever wants to know what there can be."""
+        return self._figures.registry
 
     def stop(self) -> bool:
         """Close the port and end the threads; whether they ended within two seconds."""
@@ -175,4 +181,4 @@ def start_health(settings: HealthSettings, database_path: Path, facts: HealthFac
         ) from error
     thread = threading.Thread(target=server.serve, name="perlica-health", daemon=True)
     thread.start()
-    return HealthServer(server, thread)
+    return HealthServer(server, thread, figures)

@@ -7,6 +7,7 @@ ASCII, Chinese words stand as their bytes, and no offsets need translating.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Final
 
 import re2
@@ -52,7 +53,7 @@ class Pattern:
     The package's own wrapper spends more time on each match than the match itself takes.
     """
 
-    __slots__ = ("_match", "groups")
+    __slots__ = ("_match", "gates", "groups", "ignore_case")
 
     def __init__(self, source: bytes, options: object) -> None:
         """Compile.
@@ -65,6 +66,8 @@ class Pattern:
             raise re2.error(compiled.error())
         self._match: Callable[[object, bytes, int, int], _Spans] = compiled.Match
         self.groups: int = compiled.NumberOfCapturingGroups()
+        self.gates: frozenset[str] = frozenset()
+        self.ignore_case = False
 
     def finditer(self, text: bytes, pos: int = 0, endpos: int | None = None) -> Iterator[Match]:
         """Yield the matches from left to right."""
@@ -96,25 +99,36 @@ class Pattern:
 class Gates:
     """Literal words, looked for all at once: the cheap question before an expensive pattern."""
 
-    __slots__ = ("_any", "_set", "_words")
+    def __init__(self, *, ignore_case: bool) -> None:
+        """Start without words; patterns bring theirs while the rules are imported."""
+        self._ignore_case = ignore_case
+        self._words: dict[str, None] = {}
 
-    def __init__(self, words: Iterable[str], *, ignore_case: bool = False) -> None:
-        """Compile one automaton for all words."""
-        self._words = tuple(dict.fromkeys(words))
-        options = _options(ignore_case=ignore_case)
-        self._set = re2.Set.SearchSet(options)
-        for word in self._words:
-            self._set.Add(re2.escape(word.encode()))
-        self._set.Compile()
-        self._any = Pattern(b"|".join(re2.escape(word.encode()) for word in self._words), options)
+    def register(self, words: Iterable[str]) -> None:
+        """Add words, before the first question."""
+        self._words.update(dict.fromkeys(words))
 
     def present(self, data: bytes) -> frozenset[str]:
         """Return the words that occur in `data`."""
-        found = self._set.Match(data)
+        words, automaton, every = self._compiled
+        found = automaton.Match(data)
         if found is not None:
-            return frozenset(self._words[index] for index in found)
+            return frozenset(words[index] for index in found)
         # None: no word, or an automaton that outgrew its memory; then every word counts.
-        return frozenset(self._words if self._any.search(data) else ())
+        return frozenset(words if every.search(data) else ())
+
+    @cached_property
+    def _compiled(self) -> "tuple[tuple[str, ...], re2.Set, Pattern]":
+        options, words = _options(ignore_case=self._ignore_case), tuple(self._words)
+        automaton = re2.Set.SearchSet(options)
+        for word in words:
+            automaton.Add(re2.escape(word.encode()))
+        automaton.Compile()
+        return words, automaton, Pattern(b"|".join(re2.escape(w.encode()) for w in words), options)
+
+
+EXACT_GATES: Final = Gates(ignore_case=False)
+ANY_CASE_GATES: Final = Gates(ignore_case=True)
 
 
 def _options(*, ignore_case: bool) -> object:
@@ -129,17 +143,21 @@ _EXACT_CASE = _options(ignore_case=False)
 _ANY_CASE = _options(ignore_case=True)
 
 
-def linear(pattern: str, *, ignore_case: bool = False) -> Pattern:
+def linear(pattern: str, *, ignore_case: bool = False, gates: Iterable[str] = ()) -> Pattern:
     """Compile `pattern`, written in characters, to match UTF-8 bytes.
 
-    A negated class never reaches into a placeholder (see `placeholder.FILLER`).
+    With `gates`, one of these words must be in or near every match: the pattern is then run only
+    where one was seen. A negated class never reaches into a placeholder (`placeholder.FILLER`).
 
     Raises:
         re2.error: RE2 does not take the pattern (look-around, back reference, repetition over
-        1,000).
+            1,000).
     """
     source = _in_bytes(pattern).replace(b"[^", b"[^\\xff")
-    return Pattern(source, _ANY_CASE if ignore_case else _EXACT_CASE)
+    compiled = Pattern(source, _ANY_CASE if ignore_case else _EXACT_CASE)
+    compiled.gates, compiled.ignore_case = frozenset(gates), ignore_case
+    (ANY_CASE_GATES if ignore_case else EXACT_GATES).register(compiled.gates)
+    return compiled
 
 
 def _in_bytes(pattern: str) -> bytes:

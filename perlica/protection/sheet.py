@@ -5,10 +5,19 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from perlica.protection.budget import Budget
-from perlica.protection.engine import Match, Pattern
+from perlica.protection.engine import ANY_CASE_GATES, EXACT_GATES, Match, Pattern
 from perlica.protection.placeholder import FILLER
 
+NOT_ASCII: Final = "\u00ff"
+"""A gate that every character beyond ASCII opens."""
+
 _MATCHES_BETWEEN_CHECKS: Final = 64
+_PIECE_BYTES: Final = 4096
+_ONE_PIECE_BYTES: Final = 6144
+_LONGEST_GATE: Final = 24
+_MARGIN_BEFORE: Final = 512
+_MARGIN_BEHIND: Final = 1024
+_LONGEST_LINE: Final = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +37,35 @@ class Hit:
         return replace(self, start=self.start + by, end=self.end + by) if by else self
 
 
+_Piece = tuple[int, int, frozenset[str], frozenset[str]]
+"""Start, end, and the gates seen in between: in their own case, and in any case."""
+
+
+def _pieces(data: bytes) -> Iterator[_Piece]:
+    size = _PIECE_BYTES if len(data) > _ONE_PIECE_BYTES else len(data) or 1
+    for start in range(0, len(data), size):
+        piece = data[start : start + size + _LONGEST_GATE]
+        exact, any_case = EXACT_GATES.present(piece), ANY_CASE_GATES.present(piece)
+        if not piece.isascii():
+            exact, any_case = exact | {NOT_ASCII}, any_case | {NOT_ASCII}
+        yield start, min(len(data), start + size), exact, any_case
+
+
+def _line_start(data: bytes, at: int) -> int:
+    """Return the start of a line at least a margin before `at`."""
+    before = max(0, at - _MARGIN_BEFORE)
+    return data.rfind(b"\n", max(0, before - _LONGEST_LINE), before) + 1 or max(
+        0, before - _LONGEST_LINE
+    )
+
+
+def _line_end(data: bytes, at: int) -> int:
+    """Return the end of a line at least a margin behind `at`."""
+    behind = min(len(data), at + _MARGIN_BEHIND)
+    newline = data.find(b"\n", behind, behind + _LONGEST_LINE)
+    return newline + 1 if newline >= 0 else min(len(data), behind + _LONGEST_LINE)
+
+
 @dataclass(slots=True)
 class Sheet:
     """One reading of a text, under scan. Offsets are bytes of `data`."""
@@ -35,13 +73,32 @@ class Sheet:
     data: bytes
     budget: Budget
     hits: list[Hit] = field(default_factory=list)
+    _pieces: list[_Piece] = field(default_factory=list, repr=False)
 
     def matches(self, pattern: Pattern) -> Iterator[Match]:
         """Yield the matches of `pattern`, asking for the time now and then."""
-        for number, match in enumerate(pattern.finditer(self.data), 1):
-            if number % _MATCHES_BETWEEN_CHECKS == 0:
-                self.budget.check()
-            yield match
+        for start, end in self._regions(pattern) if pattern.gates else ((0, len(self.data)),):
+            for number, match in enumerate(pattern.finditer(self.data, start, end), 1):
+                if number % _MATCHES_BETWEEN_CHECKS == 0:
+                    self.budget.check()
+                yield match
+
+    def _regions(self, pattern: Pattern) -> Iterator[tuple[int, int]]:
+        """Yield the stretches, whole lines, around the pieces in which a gate of it was seen."""
+        if not self._pieces:
+            self._pieces = list(_pieces(self.data))
+        first = last = -1
+        for start, end, exact, any_case in self._pieces:
+            if pattern.gates.isdisjoint(any_case if pattern.ignore_case else exact):
+                continue
+            begin = _line_start(self.data, start)
+            if begin > last:
+                if last > 0:
+                    yield first, last
+                first = begin
+            last = _line_end(self.data, end)
+        if last > 0:
+            yield first, last
 
     def add(self, start: int, end: int, *, kind: str, rule: str, rank: int = 50) -> None:
         """Note a hit, cut at a placeholder: nothing inside one is ever found."""

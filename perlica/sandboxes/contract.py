@@ -60,6 +60,10 @@ class SandboxBackend(Protocol):
         """Remove it and prove that every part is gone."""
         ...
 
+    def cancel(self, operation: OperationId) -> None:
+        """Ask a running operation to stop, whoever started it; how it ends is looked up."""
+        ...
+
     def look_up(self, operation: OperationId) -> OperationLookUp:
         """What became of an operation."""
         ...

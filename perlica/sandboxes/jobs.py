@@ -3,7 +3,9 @@
 Called by the serializer's worker threads, each with a database connection of its own.
 """
 
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from perlica.domain.cancel import CancelToken
@@ -54,6 +56,7 @@ from perlica.stores.tasks import TaskStore
 
 _POLL_S = 0.25
 _ASK_WITHIN_S = 30.0
+_AFTER_CANCEL_S = 8.0
 _RECORD_TRIES = 3
 _LIFECYCLE = frozenset({JobKind.create, JobKind.stop, JobKind.delete})
 
@@ -87,7 +90,8 @@ class JobPerformer:
     def settle(self, job: SandboxJob, cancel: CancelToken, within_s: float) -> JobOutcome:
         """Conclude a job that was in hand at a crash, from what the backend remembers.
 
-        Raises: as `perform`; Cancelled when `cancel` ended the asking, which changes nothing.
+        A cancel stops what still runs. Raises: as `perform`; Cancelled when the process leaves,
+        which changes nothing.
         """
         row = OperationStore(self.database).find(job.operation)
         is_open = row is not None and row.state in {
@@ -196,11 +200,7 @@ class JobPerformer:
         try:
             return self._call(job, cancel)
         except OutcomeUnknown:
-            pass
-        try:
             return _outcome_of(job, self._ask_until_ended(job, _ASK_WITHIN_S, cancel))
-        except Cancelled as error:
-            raise OutcomeUnknown("cancelled_asking", "cancelled before it was known") from error
 
     def _call(self, job: SandboxJob, cancel: CancelToken) -> JobOutcome:
         backend = self.nodes.of(job.node)
@@ -223,17 +223,29 @@ class JobPerformer:
     ) -> OperationLookUp:
         """What the backend says once the operation has ended; one being started is waited for.
 
-        Raises: OutcomeUnknown after `within_s`; Cancelled.
+        A cancel is passed on to what still runs; its end is asked for as ever.
+
+        Raises: OutcomeUnknown when nobody can say in time; Cancelled when the process leaves.
         """
-        deadline = monotonic_s() + within_s
+        deadline_s = monotonic_s() + within_s
+        is_passed_on = False
         while (found := self._ask(job)) is None or found.fate is OperationFate.running:
-            left_s = deadline - monotonic_s()
+            if cancel.is_leaving:
+                raise Cancelled("left", "the service stops; the operation goes on")
+            if cancel.is_set and not is_passed_on:
+                is_passed_on = True
+                self._stop_running(job)
+                deadline_s = min(deadline_s, monotonic_s() + _AFTER_CANCEL_S)
+            left_s = deadline_s - monotonic_s()
             if left_s <= 0:
                 why = "backend_silent" if found is None else "still_running"
                 raise OutcomeUnknown(why, "the node does not say how it ended")
-            cancel.wait(min(_POLL_S, left_s))
-            cancel.check()
+            _pause(cancel, min(_POLL_S, left_s))
         return found
+
+    def _stop_running(self, job: SandboxJob) -> None:
+        with suppress(PerlicaError):
+            self.nodes.of(job.node).cancel(job.operation)
 
     def _ask(self, job: SandboxJob) -> OperationLookUp | None:
         """What the backend says, None while it says nothing."""
@@ -241,6 +253,14 @@ class JobPerformer:
             return self.nodes.of(job.node).look_up(job.operation)
         except PerlicaError:
             return None
+
+
+def _pause(cancel: CancelToken, for_s: float) -> None:
+    """A short wait, shorter when a cancel comes; one that came before changes nothing."""
+    if cancel.is_set:
+        time.sleep(for_s)
+    else:
+        cancel.wait(for_s)
 
 
 def _execute(

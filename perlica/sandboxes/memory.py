@@ -53,6 +53,7 @@ class MemoryBackend:
     _held: dict[SandboxName, _Held] = field(default_factory=dict)
     _done: dict[OperationId, _Outcome | PerlicaError] = field(default_factory=dict)
     _running: set[OperationId] = field(default_factory=set)
+    _cancels: dict[OperationId, CancelToken] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def current_image(self) -> tuple[str, ...]:
@@ -105,7 +106,10 @@ class MemoryBackend:
             files = self._exact(name, instance).files
         if isinstance(action, ReadFile | ListFiles):
             return _look(files, action)
-        outcome = self._once(operation, lambda: _act(files, action, cancel), locked=False)
+        with self._lock:
+            own = self._cancels.setdefault(operation, CancelToken())
+        with cancel.on_cancel(own.set):
+            outcome = self._once(operation, lambda: _act(files, action, own), locked=False)
         if isinstance(outcome, BackendSandbox | Absence):
             raise Refused("other_operation", "this operation id did something else")
         return outcome
@@ -135,6 +139,13 @@ class MemoryBackend:
         if not isinstance(gone, Absence):
             raise Refused("other_operation", "this operation id did something else")
         return gone
+
+    def cancel(self, operation: OperationId) -> None:
+        """See SandboxBackend."""
+        with self._lock:
+            own = self._cancels.get(operation)
+        if own is not None:
+            own.set()
 
     def look_up(self, operation: OperationId) -> OperationLookUp:
         """See SandboxBackend."""

@@ -98,6 +98,7 @@ class TaskEnder:
             reply_to=reply_to,
             at_user=at_user,
             task_id=task.id,
+            language=self.language,
         )
         self._record(task, reason)
 

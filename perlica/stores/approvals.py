@@ -16,7 +16,7 @@ from perlica.domain.approval import (
 )
 from perlica.domain.clock import now_ms
 from perlica.domain.errors import StaleState
-from perlica.domain.ids import CallId, GroupId, PlanHash, TaskId, TicketId, UserId
+from perlica.domain.ids import CallId, GroupId, PlanHash, RowId, TaskId, TicketId, UserId
 from perlica.domain.plan import Origin
 from perlica.protection import Protected
 from perlica.stores.database import Database, Row
@@ -99,6 +99,10 @@ _FIND_FOR_CALL: Final = """
 SELECT * FROM approvals WHERE call_id = :call_id ORDER BY created_at_ms DESC, rowid DESC LIMIT 1
 """
 _PENDING_FOR_TASK: Final = "SELECT * FROM approvals WHERE task_id = :task_id AND state = 'pending'"
+_FIND_FOR_COMMAND: Final = """
+SELECT * FROM approvals WHERE origin_kind = 'command' AND origin_id = :origin_id
+ORDER BY created_at_ms DESC, rowid DESC LIMIT 1
+"""
 _APPROVED_COMMANDS: Final = """
 SELECT * FROM approvals WHERE state = 'approved' AND origin_kind = 'command'
 ORDER BY created_at_ms, rowid
@@ -174,6 +178,11 @@ class ApprovalStore:
     def list_pending_for_task(self, task: TaskId) -> tuple[Ticket, ...]:
         """The tickets for which a task waits, also those whose time is over but not yet said so."""
         return _tickets(self._db.query(_PENDING_FOR_TASK, {"task_id": task}))
+
+    def find_for_command(self, message_row: RowId) -> Ticket | None:
+        """The newest ticket that a member's command asked for."""
+        row = self._db.query_one(_FIND_FOR_COMMAND, {"origin_id": str(message_row)})
+        return None if row is None else _ticket(row)
 
     def list_approved_commands(self) -> tuple[Ticket, ...]:
         """Tickets of Owners' commands that were approved and not spent yet, oldest first."""

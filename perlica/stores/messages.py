@@ -121,10 +121,16 @@ ORDER BY hit.rowid DESC
 _REBUILD_INDEX: Final = "INSERT INTO message_index (message_index) VALUES ('rebuild')"
 _MARK_RECALLED: Final = """
 UPDATE group_messages SET recalled_at_ms = :at_ms
-WHERE message_id = :message_id AND recalled_at_ms IS NULL
+WHERE message_id = :message_id AND (:author IS NULL OR user_id = :author)
+    AND recalled_at_ms IS NULL
 RETURNING id
 """
-_LAST_SEQ: Final = "SELECT max(real_seq) AS last_seq FROM group_messages"
+# Of those that arrived lately: one absurd number must not decide for ever where catch-up begins.
+_LAST_SEQ: Final = """
+SELECT max(real_seq) AS last_seq FROM (
+    SELECT real_seq FROM group_messages ORDER BY id DESC LIMIT :lately)
+"""
+_LATELY: Final = 1_000
 
 _MARK_IN_HAND: Final = """
 INSERT INTO messages_in_hand (group_id, message_id, real_seq, marked_at_ms)
@@ -260,14 +266,20 @@ class MessageStore:
         """Make the search index anew from the visible messages, for an index that is damaged."""
         self._db.change(_REBUILD_INDEX)
 
-    def mark_recalled(self, message_id: MessageId, at_ms: int) -> tuple[RowId, ...]:
-        """Hide every message of that id from windows, quotes and search; the rows it touched."""
-        rows = self._db.change(_MARK_RECALLED, {"message_id": message_id, "at_ms": at_ms})
+    def mark_recalled(
+        self, message_id: MessageId, at_ms: int, *, author: UserId | None = None
+    ) -> tuple[RowId, ...]:
+        """Hide the messages of that id, of `author` if known, from windows, quotes and search.
+
+        Ids collide: without the author somebody else's message could go too. The rows it touched.
+        """
+        bindings = {"message_id": message_id, "at_ms": at_ms, "author": author}
+        rows = self._db.change(_MARK_RECALLED, bindings)
         return tuple(RowId(row["id"]) for row in rows)
 
     def last_seq(self) -> int | None:
-        """The highest real_seq that is stored, where catch-up begins."""
-        row = self._db.query_one(_LAST_SEQ)
+        """The highest real_seq among the messages that arrived last, where catch-up begins."""
+        row = self._db.query_one(_LAST_SEQ, {"lately": _LATELY})
         return None if row is None else row["last_seq"]
 
     def mark_in_hand(self, keys: Iterable[MessageKey]) -> None:

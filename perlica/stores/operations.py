@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from perlica.domain.clock import now_ms
 from perlica.domain.errors import StaleState
-from perlica.domain.ids import CallId, OperationId, PlanHash, TaskId, TicketId, UserId
+from perlica.domain.ids import CallId, OperationId, PlanHash, RowId, TaskId, TicketId, UserId
 from perlica.domain.operation import OperationState
 from perlica.domain.plan import Level, Origin
 from perlica.protection import Protected
@@ -93,6 +93,10 @@ WHERE id = :id AND state = 'unknown' RETURNING *
 """
 _FIND: Final = "SELECT * FROM operations WHERE id = :id"
 _FIND_FOR_CALL: Final = "SELECT * FROM operations WHERE call_id = :call_id"
+_FIND_FOR_COMMAND: Final = """
+SELECT * FROM operations WHERE origin_kind = 'command' AND origin_id = :origin_id
+ORDER BY rowid DESC LIMIT 1
+"""
 _LIST_FOR_TASK: Final = "SELECT * FROM operations WHERE task_id = :task_id ORDER BY rowid"
 _LIST_OPEN: Final = "SELECT * FROM operations WHERE state IN ('queued', 'started') ORDER BY rowid"
 _LIST_UNKNOWN: Final = "SELECT * FROM operations WHERE state = 'unknown' ORDER BY rowid"
@@ -170,6 +174,11 @@ class OperationStore:
     def find_for_call(self, call: CallId) -> Operation | None:
         """The operation that executes a call."""
         row = self._db.query_one(_FIND_FOR_CALL, {"call_id": call})
+        return None if row is None else _operation(row)
+
+    def find_for_command(self, message_row: RowId) -> Operation | None:
+        """The newest operation of a member's command."""
+        row = self._db.query_one(_FIND_FOR_COMMAND, {"origin_id": str(message_row)})
         return None if row is None else _operation(row)
 
     def list_for_task(self, task: TaskId) -> tuple[Operation, ...]:

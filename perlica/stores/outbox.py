@@ -12,7 +12,14 @@ from typing import Final
 from perlica.domain.clock import now_ms as read_clock_ms
 from perlica.domain.errors import Refused, StaleState
 from perlica.domain.ids import MessageId, OutboxId, TaskId, TicketId, UserId
-from perlica.domain.outbox import MAX_MESSAGE_CODE_POINTS, OutboxKind, OutboxState
+from perlica.domain.outbox import (
+    MAX_MESSAGE_CODE_POINTS,
+    MAX_PARTS,
+    OutboxKind,
+    OutboxState,
+)
+from perlica.domain.texts import Language
+from perlica.domain.texts.notices import say_too_many_parts
 from perlica.protection import Channel, Protected, join, protect, split
 from perlica.stores.database import Database, Row
 from perlica.stores.sealed import columns, reason_text, require_usable, restored
@@ -118,11 +125,13 @@ class OutboxStore:
         task_id: TaskId | None = None,
         ticket_id: TicketId | None = None,
         not_before_ms: int = 0,
+        language: Language = Language.zh,
     ) -> tuple[OutboxId, ...]:
         """Queue a message under `key`; the new rows, () when the key was enqueued before.
 
         A text over 1,500 code points becomes several rows that begin with `(1/3) `; only the first
-        quotes and mentions.
+        quotes and mentions. The fourth is the last and says in `language` that the text went on;
+        an approval question alone is never cut.
 
         Raises: Refused when the text is empty or was not scanned to its end.
         """
@@ -136,7 +145,8 @@ class OutboxStore:
             "not_before_ms": not_before_ms,
             "now_ms": read_clock_ms(),
         }
-        parts = _parts(require_usable(content))
+        is_whole = kind is OutboxKind.approval
+        parts = _parts(require_usable(content), None if is_whole else language)
         ids: list[OutboxId] = []
         for number, part in enumerate(parts, start=1):
             bindings = {
@@ -245,17 +255,29 @@ class OutboxStore:
         return _moved(self._db.change_one(_MOVE, bindings), row)
 
 
-def _parts(content: Protected) -> tuple[Protected, ...]:
-    """The text as messages that fit, numbered when there are several."""
+def _parts(content: Protected, cut_in: Language | None) -> tuple[Protected, ...]:
+    """The text as messages that fit, numbered when there are several.
+
+    More than four are cut to four, and a line in the language `cut_in` says so; None: never.
+    """
     if not content.content.strip():
         raise Refused("empty_message", "an empty message is not sent")
     if len(content.content) <= MAX_MESSAGE_CODE_POINTS:
         return (content,)
     parts = split(content, MAX_MESSAGE_CODE_POINTS - _NUMBER_ROOM)
+    if cut_in is not None and len(parts) > MAX_PARTS:
+        parts = _cut(content, cut_in)
     return tuple(
         require_usable(join((protect(f"({number}/{len(parts)})", Channel.OUTBOX), part), " "))
         for number, part in enumerate(parts, start=1)
     )
+
+
+def _cut(content: Protected, language: Language) -> tuple[Protected, ...]:
+    hint = protect(say_too_many_parts(MAX_PARTS, language), Channel.OUTBOX)
+    room = MAX_MESSAGE_CODE_POINTS - _NUMBER_ROOM - len(hint.content) - 1
+    *kept, last = split(content, room)[:MAX_PARTS]
+    return (*kept, require_usable(join((last, hint), "\n")))
 
 
 def _moved(row: Row | None, outbox: OutboxId) -> OutboxRow:

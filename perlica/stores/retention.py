@@ -149,10 +149,12 @@ class Retention:
         self._ages = RetentionAges() if ages is None else ages
         self._at_once: dict[str, int] = {}
 
-    def clean_up(self, within_s: float = CLEAN_UP_WITHIN_S) -> Cleaned:
+    def clean_up(
+        self, within_s: float = CLEAN_UP_WITHIN_S, *, kept_free_pages: int = KEPT_FREE_PAGES
+    ) -> Cleaned:
         """Delete what is due, in short transactions, for about `within_s` seconds in all.
 
-        Deleted text may stand in the WAL file until `more` is False: call it again later.
+        Free pages above `kept_free_pages` go back to the file system. Deleted text may stand in the WAL file until `more` is False: call it again later.
 
         Raises: Retryable when the database is locked, Misconfigured when it cannot be written.
         """
@@ -164,7 +166,7 @@ class Retention:
             # Every rule in each round: a parent is due only when its children are gone.
             throughs = [self._apply(rule, limits, rows) for rule in _RULES]
             is_through = all(throughs)
-        while self._db.free_pages() > KEPT_FREE_PAGES and monotonic_s() < until_s:
+        while self._db.free_pages() > kept_free_pages and monotonic_s() < until_s:
             self._db.release_pages(PAGES_AT_ONCE)
         return Cleaned(rows=rows, more=not is_through or not self._db.truncate_wal())
 
@@ -195,3 +197,11 @@ class Retention:
         """Look before the write lock is taken: most of the time nothing is due."""
         sql = f"SELECT 1 FROM {rule.table} WHERE {rule.condition} LIMIT 1"  # noqa: S608
         return self._db.query_one(sql, bindings) is not None
+
+
+def make_room(db: Database, ages: RetentionAges) -> Cleaned:
+    """Delete by these shorter ages and give every page back: the disk runs full.
+
+    Raises: as `Retention.clean_up`.
+    """
+    return Retention(db, ages).clean_up(kept_free_pages=0)

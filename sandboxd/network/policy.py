@@ -21,6 +21,12 @@ _EMBEDDING = tuple(
     for text in ("::/96", "64:ff9b:1::/48", "2001::/32", "::ffff:0:0:0/96")
 )
 """Old or local ways to write an IPv4 address as IPv6; nobody needs them here."""
+_SPECIAL = tuple(
+    ipaddress.ip_network(text)
+    for text in ("192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "2001::/23", "3fff::/20")
+)
+"""Ranges for protocols, benchmarks and documentation that a library may take for public."""
+_UNICAST = ipaddress.ip_network("2000::/3")
 _METADATA = {ipaddress.ip_address("168.63.129.16")}
 """Public addresses that clouds answer from inside; the rest of them are link-local or private."""
 
@@ -67,8 +73,11 @@ def is_reachable(egress: Egress, text: str) -> bool:
         return False
     if address in egress.test_only_addresses:
         return True
+    if address.version == 6 and address not in _UNICAST:  # noqa: PLR2004
+        return False
     is_public = address.is_global and not (address.is_multicast or address.is_reserved)
-    return is_public and address not in _METADATA and not _is_in(address, egress.forbidden_networks)
+    closed = (*_SPECIAL, *egress.forbidden_networks)
+    return is_public and address not in _METADATA and not _is_in(address, closed)
 
 
 def _plain(address: _Address) -> _Address | None:

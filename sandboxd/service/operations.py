@@ -15,6 +15,7 @@ from pydantic import BaseModel, TypeAdapter
 from sandboxd.faults import Busy, Fault, NotFound, OutcomeUnknown, Refused, fault_of
 from sandboxd.ledger.epoch import Epoch
 from sandboxd.ledger.journal import Entry, Journal
+from sandboxd.ledger.milestones import reached
 from sandboxd.ledger.outputs import Outputs
 from sandboxd.wire import (
     AcknowledgeAnswer,
@@ -105,6 +106,7 @@ class Operations:
                 started_at_ms=self._clock_ms(),
             )
             if self._journal.start(entry):
+                reached("journal started")
                 return self._carry_out(request, effect)
             recorded = self._journal.find(request.operation)
         if recorded is None or recorded.body_hash != digest:
@@ -121,6 +123,7 @@ class Operations:
     def _carry_out(self, request: Request, effect: Callable[[], _Answer]) -> _Answer:
         try:
             done = effect()
+            reached("effect done")
         except Fault as fault:
             self._record_failure(request, fault)
             raise
@@ -130,6 +133,7 @@ class Operations:
             raise unknown from error
         if isinstance(done, ExecOutcome):
             self._outputs.put(request.operation, done.stdout, done.stderr)
+            reached("output kept")
         self._record(request, done.model_dump_json(exclude=_OUTPUT_FIELDS), succeeded=True)
         _log.info("%s %s %s: done", request.kind, request.sandbox, request.operation)
         return done
@@ -148,6 +152,7 @@ class Operations:
             self._journal.finish(
                 request.operation, at_ms=self._clock_ms(), succeeded=succeeded, outcome=outcome
             )
+            reached("journal finished")
         except Fault as fault:
             raise OutcomeUnknown(
                 f"the end of the operation {request.operation} could not be recorded",

@@ -17,6 +17,7 @@ from sandboxd.faults import Fault, OutcomeUnknown, Refused, Retryable
 from sandboxd.kernel.children import CHILDREN
 from sandboxd.kernel.loops import loops_backed_by
 from sandboxd.kernel.steps import wait_until
+from sandboxd.ledger.milestones import reached
 from sandboxd.network.proxy import EgressProxy
 from sandboxd.network.proxy import environment as proxy_environment
 from sandboxd.runtime.container import Stdio
@@ -130,6 +131,7 @@ class Sandbox:
         """Makes the disk; durable on return. Raises: Retryable, with nothing left behind."""
         with self._lifecycle:
             self._node.records.save(self.record)
+            reached("record creating")
             try:
                 create_disk(
                     self._node.records.disk(self.instance),
@@ -137,7 +139,9 @@ class Sandbox:
                     loops=self._node.loops,
                 )
                 present = self.record.model_copy(update={"phase": "present"})
+                reached("disk made")
                 self._node.records.save(present)
+                reached("record present")
                 self.record = present
             except Fault:
                 self._node.records.remove(self.instance)
@@ -161,7 +165,7 @@ class Sandbox:
         Raises: Retryable, Misconfigured, Refused (broken or being deleted).
         """
         with self._registered(operation, is_hidden=is_hidden) as command:
-            return command.run(
+            ended = command.run(
                 start=lambda stdio: self._start_command(process, stdio),
                 end=lambda: self._end_command(command),
                 stdin=stdin,
@@ -169,6 +173,8 @@ class Sandbox:
                 limit_bytes=limit_bytes,
                 observe=observe,
             )
+            reached("command ended")
+            return ended
 
     @contextlib.contextmanager
     def _registered(self, operation: str, *, is_hidden: bool) -> Iterator[Command]:
@@ -188,7 +194,9 @@ class Sandbox:
     def _start_command(self, process: dict[str, Any], stdio: Stdio) -> int:
         with self._spawning:
             try:
-                return self._node.runtime.execute(self.instance, process, stdio)
+                started = self._node.runtime.execute(self.instance, process, stdio)
+                reached("command started")
+                return started
             except OutcomeUnknown:
                 self._end_all_but(self._running_pids())
                 raise
@@ -224,10 +232,12 @@ class Sandbox:
         self._take_down()  # What an init that died has left.
         with self._node.mounting:
             self._mount()
+            reached("mounted")
             try:
                 self._init = self._node.runtime.start(self.instance, self._configuration())
                 self._init_watch = os.pidfd_open(self._init)
                 self._open_way_out(self._init)
+                reached("container started")
             except BaseException:
                 self._take_down()
                 raise
@@ -313,9 +323,11 @@ class Sandbox:
                 self._init_watch = -1
             node.runtime.remove(self.instance)
             node.cgroups.remove(self.instance)
+            reached("container ended")
             with node.mounting:
                 if is_mounted(self._root):
                     unmount(self._root)
+                    reached("unmounted")
         except OutcomeUnknown as error:
             raise self._break(error.message) from error
         self._unlock()
@@ -333,6 +345,7 @@ class Sandbox:
         """Makes the intention durable: a restarted daemon goes on with the deletion."""
         self.record = self.record.model_copy(update={"phase": "deleting"})
         self._node.records.save(self.record)
+        reached("record deleting")
 
     def delete(self, operation: str) -> DeletionProof:
         """Removes everything, then looks whether it is gone. Raises: OutcomeUnknown."""
@@ -347,6 +360,7 @@ class Sandbox:
             if not wait_until(lambda: not loops_backed_by(disk), within_s=_LOOPS_GONE_WITHIN_S):
                 raise self._break("a loop device keeps the disk")
             self._node.records.remove(self.instance)
+            reached("disk removed")
             try:
                 return prove_absence(self._node, self.record.name, self.instance, operation)
             except OutcomeUnknown as error:

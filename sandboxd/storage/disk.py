@@ -15,6 +15,7 @@ from sandboxd.faults import Busy, Retryable
 from sandboxd.kernel.children import CHILDREN
 from sandboxd.kernel.loops import LoopDevices
 from sandboxd.kernel.steps import explained
+from sandboxd.ledger.milestones import reached
 
 UPPER = "up"
 WORK = "wk"
@@ -36,6 +37,7 @@ def create_disk(image: Path, *, size_bytes: int, loops: LoopDevices) -> None:
     try:
         with explained("allocate the disk"):
             _native.fallocate(descriptor, size_bytes)
+        reached("disk allocated")
         _make_file_system(image)
         with mounted_disk(descriptor, loops=loops) as root:
             Path(f"/proc/self/fd/{root}").chmod(0o700)

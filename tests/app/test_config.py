@@ -227,11 +227,19 @@ def _keys(section: type[BaseModel], path: tuple[str, ...]) -> list[tuple[str, ..
 ALL_KEYS = [path for path in _keys(Config, ()) if path != ("sandbox_lacks",)]
 
 
+NODES = ("sandbox", "nodes")
+NODE = {"name": "node-9", "socket": "/run/sandboxd-9/sandboxd.sock"}
+
+
 def _with(path: tuple[str, ...], value: object) -> str:
     data: dict[str, Any] = tomllib.loads(MINIMAL + SANDBOX)
     place = data
     for part in path[:-1]:
-        place = place.setdefault(part, {})
+        if path[: len(path) - 1] == NODES and part == NODES[-1]:
+            place[part] = [dict(NODE)]
+            place = place[part][0]
+        else:
+            place = place.setdefault(part, {})
     place[path[-1]] = value
     return tomli_w.dumps(data)
 

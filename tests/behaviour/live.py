@@ -6,7 +6,7 @@ Tests speak as members through the NapCat stand-in and look at replies, rows and
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +24,7 @@ from perlica.gateway.policy_file import read_policy
 from perlica.sandboxes.contract import SandboxBackend
 from perlica.sandboxes.image import adopt_image
 from perlica.sandboxes.memory import MemoryBackend
+from perlica.sandboxes.nodes import Nodes
 from perlica.stores.database import Database
 from perlica.stores.migrations import check_target, migrate
 
@@ -31,6 +32,7 @@ OWNER, OTHER_OWNER, MEMBER, GUEST = 30001, 30002, 30003, 30009
 PATIENCE_S = 15.0
 
 
+NODE = "test-node"
 NO_DIGEST = "sha256:" + "0" * 64
 
 
@@ -71,7 +73,7 @@ busy_every_s = 0.001
 self_message_within_s = 0.3
 [sandbox]
 socket = "{socket or directory / "sandboxd.sock"}"
-node = "node-1"
+node = "{NODE}"
 [sandbox.limits]
 memory_bytes = 268435456
 disk_bytes = 352321536
@@ -90,6 +92,7 @@ class LivePerlica:
 
     config: Config
     backend: SandboxBackend = field(default_factory=MemoryBackend)
+    others: Mapping[str, SandboxBackend] = field(default_factory=dict)
     alarm: Alarm = field(default_factory=Alarm)
     exit_codes: list[int] = field(default_factory=list)
     _supervisor: Supervisor | None = None
@@ -115,7 +118,7 @@ class LivePerlica:
             config=self.config,
             secrets=read_secrets(self.config),
             policy=read_policy(None),
-            backend=self.backend,
+            nodes=Nodes({NODE: self.backend, **self.others}),
             database_path=self.path,
             alarm=self.alarm,
             supervisor=self._supervisor,

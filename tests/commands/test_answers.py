@@ -126,7 +126,15 @@ def test_roles_come_from_qq_numbers_alone() -> None:
 def test_only_owners_decide_and_settle() -> None:
     owners_only = {name for name in CommandName if not may_use(name, Role.member)}
 
-    assert owners_only == {CommandName.approve, CommandName.deny, CommandName.recovery}
+    assert owners_only == {
+        CommandName.approve,
+        CommandName.deny,
+        CommandName.recovery,
+        CommandName.sbx,
+        CommandName.image,
+        CommandName.orphans,
+        CommandName.node,
+    }
     assert all(may_use(name, Role.owner) for name in CommandName)
     assert not any(may_use(name, None) for name in CommandName)
 

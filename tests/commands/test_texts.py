@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perlica.commands import sandbox_texts
 from perlica.commands import texts as command_texts
 from perlica.domain.ids import OperationId, TaskId, TicketId
 from perlica.domain.task import EndReason, TaskState
@@ -20,12 +21,13 @@ from perlica.domain.texts import (
     escape_visible,
     neutralise_lines,
     notices,
+    sandboxes,
     say_duration,
     say_time,
 )
 from perlica.gateway import approval_text
 
-_MODULES = (command_texts, notices, actions, approval_text)
+_MODULES = (command_texts, sandbox_texts, notices, sandboxes, actions, approval_text)
 TASK = TaskId("T-7F3KQ2")
 
 

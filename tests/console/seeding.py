@@ -25,6 +25,7 @@ from perlica.domain.ids import (
     new_operation_id,
 )
 from perlica.domain.message import IncomingGroupMessage, Segment, SegmentKind
+from perlica.domain.node import NodeState
 from perlica.domain.operation import OperationState
 from perlica.domain.outbox import OutboxKind
 from perlica.domain.plan import Level, Origin
@@ -34,9 +35,17 @@ from perlica.protection import Channel, JsonValue, Protected, not_scanned, prote
 from perlica.stores.approvals import ApprovalStore, NewTicket
 from perlica.stores.audit import AuditStore
 from perlica.stores.database import Database
+from perlica.stores.image_switches import (
+    Doomed,
+    ImageSwitchStore,
+    NewSwitch,
+    SwitchState,
+)
 from perlica.stores.messages import MessageKey, MessageStore
 from perlica.stores.migrations import check_target, migrate
+from perlica.stores.nodes import NodeStore
 from perlica.stores.operations import NewOperation, OperationStore
+from perlica.stores.orphans import OrphanStore
 from perlica.stores.outbox import OutboxStore
 from perlica.stores.sandboxes import SandboxStore
 from perlica.stores.sessions import NewCall, SessionStore
@@ -258,9 +267,7 @@ class Seeder:
             if outcome is None:
                 self.operations.mark_unknown(operation, "backend_silent")
             else:
-                self.operations.finish(
-                    operation, OperationState.succeeded, sealed_json(outcome)
-                )
+                self.operations.finish(operation, OperationState.succeeded, sealed_json(outcome))
         return operation
 
     def give(self, task: TaskId, call: NewCall, text: str, source: str) -> None:
@@ -406,10 +413,52 @@ def _sandboxes(seeder: Seeder, now: datetime) -> RowId:
     with at(now - timedelta(hours=5)):
         orphan = seeder.reserve("bench", "性能测试")
         seeder.settle(
-            orphan, SandboxState.ready, SandboxState.deleting, SandboxState.unconfirmed,
+            orphan,
+            SandboxState.ready,
+            SandboxState.deleting,
+            SandboxState.unconfirmed,
             reason="backend_silent",
         )
+        row = seeder.sandboxes.find(orphan)
+        assert row is not None
+        with seeder.db.transaction():
+            OrphanStore(seeder.db).note(row, "unconfirmed", "backend_silent", failed=True)
+    _nodes(seeder, now)
     return dev
+
+
+def _nodes(seeder: Seeder, now: datetime) -> None:
+    nodes = NodeStore(seeder.db)
+    looks = {"node-1": NodeState.alive, "node-2": NodeState.unreachable}
+    for name, state in looks.items():
+        with at(now - timedelta(hours=2)), seeder.db.transaction():
+            evidence: dict[str, JsonValue] = {"looks": 12, "last_fault": "", "control": "node-1"}
+            nodes.set_state(name, state, identity={"machine_id": "3f9a"}, evidence=evidence)
+    with at(now - timedelta(seconds=20)), seeder.db.transaction():
+        nodes.note_seen("node-1", ())
+
+
+def block_image_switch(db: Database, doomed: RowId) -> None:
+    """A switch of the image that waits for an Owner."""
+    switch = NewSwitch(
+        ticket=TicketId("K9999"),
+        operation=new_operation_id(),
+        reference="registry.internal/perlica/next",
+        digest="sha256:" + "77aa" * 16,
+        introduction=sealed("Debian 13"),
+        current=IMAGE,
+        doomed=(Doomed(sandbox=doomed, name="dev", instance="b2f1c0", node="node-1"),),
+    )
+    with db.transaction():
+        store = ImageSwitchStore(db)
+        begun = store.begin(switch)
+    with db.transaction():
+        store.move(
+            begun.id,
+            before=SwitchState.switching,
+            after=SwitchState.blocked,
+            reason="node-2 unreachable",
+        )
 
 
 def _finished(
@@ -420,14 +469,19 @@ def _finished(
     with at(began):
         task = seeder.begin("跑测试，修好失败的用例，然后删掉旧的 docs 沙箱")
         seeder.turn(task, "system", {"text": "你是 Perlica……规则与初始上下文", "version": "1"})
-        seeder.turn(task, "window", {"text": "[11:02] 林小明: 昨天的测试好像挂了\n[11:04] 阿杰: 是的，两个"})
+        seeder.turn(
+            task, "window", {"text": "[11:02] 林小明: 昨天的测试好像挂了\n[11:04] 阿杰: 是的，两个"}
+        )
     with at(began + timedelta(seconds=6)):
         run = seeder.call("sandbox_exec", {"sandbox": "dev", "argv": ["make", "test"]})
         read = seeder.call("sandbox_read", {"sandbox": "dev", "path": "/src/app.py"}, 1)
         seeder.turn(
             task,
             "assistant",
-            {"text": "先跑一遍测试，看看失败的用例。", "reasoning": "需要先看到失败的输出，再决定改哪里。"},
+            {
+                "text": "先跑一遍测试，看看失败的用例。",
+                "reasoning": "需要先看到失败的输出，再决定改哪里。",
+            },
             (run, read),
         )
         operation = seeder.execute(
@@ -462,7 +516,9 @@ def _finished(
             kind="read",
             took_ms=21,
         )
-        seeder.give(task, read, "PORT = 8080\n\n\ndef main() -> None:\n    serve(PORT)\n", "sandbox dev")
+        seeder.give(
+            task, read, "PORT = 8080\n\n\ndef main() -> None:\n    serve(PORT)\n", "sandbox dev"
+        )
     with at(began + timedelta(seconds=15)):
         seeder.turn(task, "note", {"text": "沙箱 dev 的用途描述是否仍然准确？"})
         drop = seeder.call("sandbox_manage", {"action": "delete", "name": "docs"})
@@ -485,7 +541,11 @@ def _finished(
             task,
             drop,
             action="sandbox.delete",
-            plan={"action": "sandbox.delete", "target": {"sandbox": "docs"}, "effect": {"wipe": True}},
+            plan={
+                "action": "sandbox.delete",
+                "target": {"sandbox": "docs"},
+                "effect": {"wipe": True},
+            },
             outcome={"absent": True, "instance": "a01f22"},
             level=Level.high,
             ticket=spent,
@@ -499,7 +559,8 @@ def _finished(
         seeder.send(
             f"final:{task}",
             OutboxKind.final,
-            f"【Perlica 回答 · {task}】\n测试已全部通过；docs 沙箱已删除。\n【实际执行】\n- 删除沙箱（docs）：成功",
+            f"【Perlica 回答 · {task}】\n测试已全部通过；docs 沙箱已删除。\n"
+            "【实际执行】\n- 删除沙箱（docs）：成功",
             task,
         )
     return task, operation, spent, run.id
@@ -519,7 +580,11 @@ def _troubles(seeder: Seeder, now: datetime, sandbox: RowId) -> OperationId:
             kind="write",
         )
         for number in range(4):
-            seeder.send(f"notice:{number}", OutboxKind.notice, f"离线期间有 {number + 1} 条 @我 的消息没有处理。")
+            seeder.send(
+                f"notice:{number}",
+                OutboxKind.notice,
+                f"离线期间有 {number + 1} 条 @我 的消息没有处理。",
+            )
         due = seeder.outbox.next_due(now_ms())
         assert due is not None
         rows = [row["id"] for row in seeder.db.query("SELECT id FROM outbox_messages ORDER BY id")]
@@ -538,7 +603,9 @@ def _troubles(seeder: Seeder, now: datetime, sandbox: RowId) -> OperationId:
                         seeder.outbox.mark_unknown(row, "timeout")
         with seeder.db.transaction():
             seeder.audit.add_event(
-                "intake.gap", actor="napcat", detail=sealed_json({"missed": 2, "from": 81, "to": 83})
+                "intake.gap",
+                actor="napcat",
+                detail=sealed_json({"missed": 2, "from": 81, "to": 83}),
             )
             store = MessageStore(seeder.db)
             key = MessageKey(group_id=GROUP, message_id=MessageId(555), real_seq=555)

@@ -99,7 +99,9 @@ def test_a_flood_is_stored_once_and_status_is_answered_throughout(
         wait_until(lambda: _count(database) == flood.own, what="every message once")
         memory = peak_memory_bytes(service.pid)
         assert memory < MEMORY_BYTES
-    print(f"{took_s:.1f} s, status at most {max(waits_s):.2f} s of {len(waits_s)}, {memory >> 20} MiB")
+    print(
+        f"{took_s:.1f} s, status at most {max(waits_s):.2f} s of {len(waits_s)}, {memory >> 20} MiB"
+    )
 
 
 def _ask_status(napcat: NapCatStandIn) -> float:

@@ -31,9 +31,10 @@ PATIENCE_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Directories of the test that become mounts."""
+    """Directories of the test that become mounts; the secrets lie in memory, as a kubelet's do."""
 
     folder: Path
+    secrets: Path
 
     def made(self, name: str, user: int = 0, mode: int = 0o755) -> Path:
         path = self.folder / name
@@ -45,7 +46,7 @@ class Site:
     def service_mounts(self) -> tuple[Mount, ...]:
         return (
             Mount(source=self.made("config"), target="/etc/perlica"),
-            Mount(source=self.made("secrets"), target="/etc/perlica-secrets"),
+            Mount(source=self.secrets, target="/etc/perlica-secrets"),
             Mount(
                 source=self.made("state", SERVICE_USER, 0o700),
                 target="/var/lib/perlica",
@@ -64,9 +65,15 @@ class Site:
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    with TemporaryDirectory(prefix="perlica-site-") as name:
-        Path(name).chmod(0o755)
-        yield Site(Path(name))
+    prefix = "perlica-site-"
+    with (
+        TemporaryDirectory(prefix=prefix) as folder,
+        TemporaryDirectory(prefix=prefix, dir="/dev/shm") as secrets,
+    ):
+        site = Site(Path(folder), Path(secrets))
+        site.folder.chmod(0o755)
+        site.secrets.chmod(0o755)
+        yield site
 
 
 @pytest.fixture
@@ -83,7 +90,7 @@ def model() -> Iterator[RehearsalModel]:
 
 def write_config(site: Site, napcat: NapCatStandIn, model: RehearsalModel, digest: str) -> None:
     site.service_mounts()
-    token = site.folder / "secrets" / "napcat-token"
+    token = site.secrets / "napcat-token"
     token.write_text(napcat.token)
     token.chmod(0o440)
     os.chown(token, 0, SERVICE_USER)

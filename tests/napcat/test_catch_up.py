@@ -153,6 +153,29 @@ def test_what_is_too_old_is_a_gap(napcat: NapCatStandIn) -> None:
         assert (gap.after_seq, gap.reason) == (5000, "beyond_age")
 
 
+def test_what_is_too_old_never_comes_back_from_the_history(napcat: NapCatStandIn) -> None:
+    """Retention may have deleted it: a page of the history must not bring it in again."""
+    for number in range(5):
+        napcat.say(MING, f"很旧 {number}", sent_at_s=1_700_000_000 + number)
+    napcat.say(MING, "新")
+    with LinkRig(settings_for(napcat)) as rig:
+        rig.wait_text("新")
+
+        assert rig.texts() == ["新"]
+
+
+def test_numbers_that_went_back_make_nobody_deaf(napcat: NapCatStandIn) -> None:
+    position = MemoryPosition(stored=2**62)
+    for number in range(5):
+        napcat.say(MING, f"第 {number} 句")
+    with LinkRig(settings_for(napcat), position=position) as rig:
+        rig.wait_text("第 4 句")
+        (gap,) = eventually(lambda: position.gaps)
+
+        assert len(rig.texts()) == 5
+        assert gap == Gap(after_seq=2**62, before_seq=None, reason="went_back")
+
+
 def test_a_history_that_fails_three_times_is_a_gap(napcat: NapCatStandIn) -> None:
     napcat.faults.next_calls(*[FailWith(text="broken")] * 3, action=HISTORY)
     position = MemoryPosition(stored=5000)

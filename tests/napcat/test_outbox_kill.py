@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pytest
 
@@ -64,7 +64,7 @@ def warm_service(directory: Path, napcat: NapCatStandIn, model_url: str) -> Iter
     config.write_text(text.replace("self_message_within_s = 0.3", "self_message_within_s = 0.05"))
     config.chmod(0o600)
     command = [sys.executable, "-m", "tests.napcat.warm", str(config), str(directory / "out")]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen(command, cwd=CHECKOUT, text=True, **pipes) as warm:
         yield Killed(warm, database_path(directory / "state"))
 

@@ -80,6 +80,40 @@ def test_history_leaves_half_of_the_room_to_the_present() -> None:
     assert queue.waiting_frames <= 7
 
 
+def test_urgent_frames_are_drained_first_and_each_kind_in_order() -> None:
+    queue = InboundQueue()
+    for number, is_urgent in enumerate([False, True, False, True]):
+        frame = InboundFrame(frame={"number": number})
+        queue.put(frame, lambda: None, is_urgent=is_urgent)
+
+    drained = [*queue.drain(3), *queue.drain(3)]
+
+    assert [item.frame["number"] for item in drained] == [1, 3, 0, 2]
+
+
+def test_urgent_frames_do_not_pass_for_the_history_before_them() -> None:
+    queue = InboundQueue()
+    mark = queue.put_history([item(), item()], lambda: None, lambda: False)
+    assert mark is not None
+    for _ in range(3):
+        queue.put(item(), lambda: None, is_urgent=True)
+
+    queue.drain(3)
+    queue.drain(1)
+
+    assert not queue.is_settled(mark, 0, lambda: False)
+
+
+def test_a_frame_comes_out_as_it_went_in() -> None:
+    queue = InboundQueue()
+    frame = {"text": "\ud800\x00😀", "big": 10**30, "list": [None, True, 1.5, {"deep": []}]}
+    queue.put(InboundFrame(frame=frame, from_history=True, size_bytes=7), lambda: None)
+
+    (drained,) = queue.drain(1)
+
+    assert drained == InboundFrame(frame=frame, from_history=True, size_bytes=7)
+
+
 def test_a_frame_does_not_show_its_content() -> None:
     assert "秘密" not in repr(item())
 

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from sandboxd.kernel.loops import loops_backed_by
@@ -13,6 +13,8 @@ from tests.sandboxd.client import Client
 
 START_WITHIN_S = 15.0
 STOP_WITHIN_S = 10.0
+PROGRAM = ("-m", "sandboxd")
+CHECKOUT = Path(__file__).parents[2]
 CONFIG = """
 node = "test-node"
 state_dir = "{state}"
@@ -39,7 +41,10 @@ def wait_for(condition: Callable[[], bool], *, within_s: float) -> bool:
 class Daemon:
     """Starts, kills and stops one daemon; its state outlives the process."""
 
-    def __init__(self, state: Path, run: Path, *, extra: str = "") -> None:
+    def __init__(
+        self, state: Path, run: Path, *, extra: str = "", program: Sequence[str] = PROGRAM
+    ) -> None:
+        self._program = program
         self.state = state
         self.run = run
         self.log = state.parent / "sandboxd.log"
@@ -70,8 +75,9 @@ class Daemon:
     def start(self) -> None:
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "sandboxd", "--config", str(self.config), "serve"],
+                [sys.executable, *self._program, "--config", str(self.config), "serve"],
                 stdin=subprocess.PIPE,
+                env=dict(os.environ) | {"PYTHONPATH": str(CHECKOUT)},
                 stdout=log,
                 stderr=log,
             )
@@ -94,6 +100,13 @@ class Daemon:
         assert self._process is not None
         self._process.kill()
         self._close()
+
+    def wait_for_death(self) -> int:
+        """Until it has killed itself. Returns its exit status."""
+        assert self._process is not None
+        status = self._process.wait(STOP_WITHIN_S)
+        self._close()
+        return status
 
     def stop(self) -> float:
         """SIGTERM. Returns how many seconds it took."""

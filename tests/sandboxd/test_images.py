@@ -72,11 +72,15 @@ def write_layout(
     given = diff_ids or [f"sha256:{hashlib.sha256(tar).hexdigest()}" for tar in tars]
     config = json.dumps({"rootfs": {"type": "layers", "diff_ids": given}}).encode()
     manifest = {
+        "schemaVersion": 2,
+        "mediaType": "application/vnd.oci.image.manifest.v1+json",
         "config": store("config.v1+json", config),
         "layers": [store(f"layer.v1.{packing}", PACKINGS[packing](tar)) for tar in tars],
     }
     described = store("manifest.v1+json", json.dumps(manifest).encode())
-    (directory / "index.json").write_text(json.dumps({"manifests": [described]}))
+    index = {"schemaVersion": 2, "manifests": [described]}
+    (directory / "index.json").write_text(json.dumps(index))
+    (directory / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}')
     return directory
 
 

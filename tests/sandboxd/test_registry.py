@@ -16,6 +16,7 @@ import pytest
 from sandboxd.images.demo import build_demo_layout
 from tests.sandboxd.client import Box, Client
 from tests.sandboxd.process import Daemon, wait_for
+from tests.sandboxd.test_images import add, layer, write_layout
 
 pytestmark = pytest.mark.root
 NEEDED = ("docker-registry", "skopeo")
@@ -217,7 +218,8 @@ def test_a_private_registry_is_opened_by_a_file_that_stays_outside_of_everything
     try:
         client = Client(daemon.socket)
         box = Box(client, client.create("box", digest))
-        seen = box.says(f"env; cat /proc/self/mountinfo; grep -rl '{CANARY}' / 2>/dev/null || true")
+        places = "/etc /home /root /srv /tmp /usr/share /var /proc/1/environ"
+        seen = box.says(f"env; cat /proc/self/mountinfo; grep -rl {CANARY} {places} || true")
         on_disk = [
             file
             for file in daemon.state.rglob("*")
@@ -230,6 +232,7 @@ def test_a_private_registry_is_opened_by_a_file_that_stays_outside_of_everything
     assert (without.returncode, "does not let this node in" in without.stderr) == (1, True)
     assert (careless.returncode, "open to others" in careless.stderr) == (2, True)
     assert pulled.returncode == 0, pulled.stderr
+    assert "overlay" in seen
     assert CANARY not in pulled.stdout + pulled.stderr + seen + daemon.log.read_text("utf-8")
     assert on_disk == []
 
@@ -237,8 +240,10 @@ def test_a_private_registry_is_opened_by_a_file_that_stays_outside_of_everything
 def test_an_image_that_says_it_is_too_large_is_not_fetched(
     registry: Registry, tmp_path: Path
 ) -> None:
-    digest = build_demo_layout(tmp_path / "demo")
-    reference = registry.push(tmp_path / "demo", digest)
+    tar = layer(lambda archive: add(archive, "file", os.urandom(2_000_000)))
+    directory = write_layout(tmp_path / "large", tar)
+    digest = json.loads((directory / "index.json").read_bytes())["manifests"][0]["digest"]
+    reference = registry.push(directory, digest)
     daemon = node(tmp_path, registry)
     text = daemon.config.read_text("utf-8").replace("[bounds]", "[bounds]\nimage_bytes = 1048576")
     daemon.config.write_text(text, "utf-8")

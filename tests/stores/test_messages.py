@@ -6,6 +6,7 @@ import time_machine
 from perlica.domain.clock import now_ms
 from perlica.domain.ids import MessageId
 from perlica.protection import not_scanned
+from perlica.stores import messages
 from perlica.stores.database import Database
 from perlica.stores.messages import MessageStore, StoredAttachment
 from tests.stores.rows import OWNER, STRANGER, message, sealed, store, stored
@@ -172,3 +173,25 @@ def test_catching_up_begins_at_the_highest_sequence(db: Database) -> None:
         stored(db, message(real_seq=seq))
 
     assert MessageStore(db).last_seq() == 9
+
+
+def test_one_absurd_sequence_does_not_decide_for_ever_where_catching_up_begins(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(messages, "_LATELY", 3)
+    stored(db, message(real_seq=2**62))
+    for seq in (5, 6, 7):
+        stored(db, message(real_seq=seq))
+
+    assert MessageStore(db).last_seq() == 7
+
+
+def test_a_recall_hides_no_message_of_somebody_else_with_the_same_id(db: Database) -> None:
+    stored(db, message("his", message_id=77, real_seq=1, user_id=OWNER))
+    stored(db, message("hers", message_id=77, real_seq=2, user_id=STRANGER))
+
+    with db.transaction():
+        touched = MessageStore(db).mark_recalled(MessageId(77), now_ms(), author=OWNER)
+
+    assert len(touched) == 1
+    assert recent(db) == ["hers"]

@@ -1,6 +1,7 @@
 """What is sent: once per key, in parts that fit, one at a time, and in order."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import time_machine
@@ -9,6 +10,7 @@ from perlica.domain.clock import now_ms
 from perlica.domain.errors import Refused, StaleState
 from perlica.domain.ids import MessageId, OutboxId
 from perlica.domain.outbox import MAX_MESSAGE_CODE_POINTS, OutboxKind, OutboxState
+from perlica.domain.texts import Language
 from perlica.protection import Channel, not_scanned, protect
 from perlica.stores.database import Database
 from perlica.stores.outbox import OutboxRow, OutboxStore
@@ -18,13 +20,9 @@ LONG = "\n\n".join(f"第 {n} 段。" + "沙箱里的测试已经全部通过了�
 
 
 def enqueue(db: Database, key: str, text: str = "done", **more: object) -> tuple[OutboxId, ...]:
+    given: dict[str, Any] = {"kind": OutboxKind.final, **more}
     with db.transaction():
-        return OutboxStore(db).enqueue(
-            key=key,
-            kind=OutboxKind.final,
-            content=sealed(text),
-            **more,  # type: ignore[arg-type]
-        )
+        return OutboxStore(db).enqueue(key=key, content=sealed(text), **given)
 
 
 def due(db: Database) -> OutboxRow | None:
@@ -252,3 +250,25 @@ def test_what_was_enqueued_cannot_be_changed_even_by_raw_sql(db: Database, chang
 
     with pytest.raises(Refused), db.transaction():
         db.query(f"UPDATE outbox_messages SET {change}")
+
+
+@pytest.mark.parametrize(
+    ("language", "hint"), [(Language.zh, "只发出前 4 条"), (Language.en, "only the first 4")]
+)
+def test_a_text_beyond_four_parts_ends_with_a_plain_hint(
+    db: Database, language: Language, hint: str
+) -> None:
+    ids = enqueue(db, "k", LONG * 3, language=language)
+
+    rows = every_row(db, ids)
+    assert [row.content.content[:5] for row in rows] == ["(1/4)", "(2/4)", "(3/4)", "(4/4)"]
+    assert all(len(row.content.content) <= MAX_MESSAGE_CODE_POINTS for row in rows)
+    assert hint in rows[-1].content.content.splitlines()[-1]
+    assert not any(hint in row.content.content for row in rows[:-1])
+
+
+def test_an_approval_question_is_never_cut(db: Database) -> None:
+    ids = enqueue(db, "k", LONG * 3, kind=OutboxKind.approval)
+
+    assert len(ids) > 4
+    assert "只发出" not in "".join(row.content.content for row in every_row(db, ids))

@@ -12,12 +12,14 @@ from perlica.domain.ids import SandboxName
 from perlica.domain.sandbox import MAX_SANDBOXES, OCCUPYING, SandboxImage, SandboxState
 from perlica.stores.database import Database
 from perlica.stores.operations import OperationStore
+from perlica.stores.orphans import OrphanStore
 from perlica.stores.sandboxes import SandboxRow, SandboxStore
 from tests.stores.rows import IMAGE, LIMITS, queue, reserve, sealed, spec, start
 
 RAW_FOURTH_SLOT = """
 INSERT INTO sandboxes SELECT NULL, 'raw', 4, state, '', purpose, protection_status, policy_version,
-    finding_count, node, '', image_digest, image_revision, limits, network, 1, 1, NULL
+    finding_count, node, '', image_digest, image_revision, limits, network, 1, 1, NULL,
+    idle_ms
 FROM sandboxes LIMIT 1
 """
 NEXT_IMAGE = SandboxImage(
@@ -66,11 +68,10 @@ def test_a_name_is_taken_until_its_clean_up_is_confirmed(db: Database, state: Sa
         reserve(db)
 
 
-@pytest.mark.parametrize("end", [SandboxState.deleted, SandboxState.lost])
-def test_an_end_gives_slot_and_name_back(db: Database, end: SandboxState) -> None:
+def test_a_deletion_gives_slot_and_name_back(db: Database) -> None:
     for name in ("one", "two"):
         reserve(db, name)
-    gone = move(db, reserve(db), end)
+    gone = move(db, reserve(db), SandboxState.deleted)
 
     again = reserve(db)
 
@@ -78,6 +79,21 @@ def test_an_end_gives_slot_and_name_back(db: Database, end: SandboxState) -> Non
     assert (again.slot, again.name) == (3, "dev")
     assert again.id != gone.id
     assert SandboxStore(db).find(gone.id) == gone
+
+
+def test_a_loss_gives_the_slot_back_and_keeps_the_name_until_the_clean_up_is_confirmed(
+    db: Database,
+) -> None:
+    gone = move(db, reserve(db), SandboxState.lost)
+
+    with pytest.raises(Refused, match="sandbox_name_taken"):
+        reserve(db)
+    other = reserve(db, "other")
+    with db.transaction():
+        OrphanStore(db).clear(gone.id)
+
+    assert (gone.slot, other.slot) == (None, 1)
+    assert reserve(db).name == gone.name
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,10 @@ static int security_label(void)
 {
     return try_attribute("security.selinux", "probe", 6);
 }
+static int integrity_attribute(void)
+{
+    return try_attribute("security.ima", "probe", 6);
+}
 static int user_attribute(void)
 {
     return try_attribute("user.probe", "x", 1);
@@ -153,7 +157,9 @@ const struct check file_checks[] = {
     {"cannot forge an overlay copy", overlay_metacopy, NULL},
     {"cannot set a trusted attribute", trusted_attribute, NULL},
     {"cannot give a file capabilities", file_capability, NULL},
-    {"cannot set a security label", security_label, NULL},
+    {"cannot set a security label", security_label,
+     "any owner may while the node has no SELinux policy, and then a label means nothing"},
+    {"cannot set an integrity attribute", integrity_attribute, NULL},
     {"cannot read the overlay's own attributes", read_overlay_state, NULL},
     {"cannot set a user attribute", user_attribute,
      "it lies on the sandbox's own disk and has no meaning to the kernel"},

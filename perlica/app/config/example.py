@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from pathlib import Path
+from typing import get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -56,18 +57,20 @@ def write_example() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _write_section(path: str, section: type[BaseModel], mark: str) -> Iterator[str]:
-    yield f"{mark}[{path}]"
-    inner: list[tuple[str, type[BaseModel]]] = []
+def _write_section(
+    path: str, section: type[BaseModel], mark: str, *, is_list: bool = False
+) -> Iterator[str]:
+    yield f"{mark}[[{path}]]" if is_list else f"{mark}[{path}]"
+    inner: list[tuple[str, type[BaseModel], bool]] = []
     for key, field in section.model_fields.items():
         nested = section_of(field.annotation)
         if nested is not None:
-            inner.append((key, nested))
+            inner.append((key, nested, get_origin(field.annotation) is tuple))
         else:
             yield from _write_setting(key, field, mark)
-    for key, nested in inner:
+    for key, nested, is_table_list in inner:
         yield ""
-        yield from _write_section(f"{path}.{key}", nested, mark)
+        yield from _write_section(f"{path}.{key}", nested, mark, is_list=is_table_list)
 
 
 def _write_setting(key: str, field: FieldInfo, mark: str) -> Iterator[str]:

@@ -170,6 +170,11 @@ _RELATIONS = (
         ("去掉 napcat.self_id 那个号", "Leave out the number of napcat.self_id"),
     ),
     _fault(
+        "node_twice",
+        ("同一个节点名写了两次", "has the same node's name twice"),
+        ("每个节点一个名字", "Give each node a name of its own"),
+    ),
+    _fault(
         "paths_equal",
         ("和另一个设置指向同一个位置", "names the same place as another setting"),
         ("各用各的文件和目录", "Give each a file or directory of its own"),

@@ -81,6 +81,8 @@ def check_relations(draft: Draft) -> Iterator[Finding]:
         yield ("outbox", "answer_within_s"), "order_send"
     if draft.retention and draft.retention.outputs_days > draft.retention.sessions_days:
         yield ("retention", "outputs_days"), "order_retention"
+    if draft.sandbox and len(draft.sandbox.sockets) <= len(draft.sandbox.nodes):
+        yield ("sandbox", "nodes"), "node_twice"
     if draft.console:
         yield from _check_console(draft.console)
     yield from _check_paths(draft)
@@ -157,6 +159,8 @@ def _paths(draft: Draft) -> Iterator[tuple[KeyPath, Path]]:
         yield ("model", "key_file"), draft.model.key_file
     if draft.sandbox:
         yield ("sandbox", "socket"), draft.sandbox.socket
+        for node in draft.sandbox.nodes:
+            yield ("sandbox", "nodes", "socket"), node.socket
     if draft.console and draft.console.proxy_secret_file:
         yield ("console", "proxy_secret_file"), draft.console.proxy_secret_file
     if draft.policy and draft.policy.file:

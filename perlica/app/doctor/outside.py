@@ -110,11 +110,16 @@ def check_model(config: Config, *, online: bool) -> Iterator[Finding]:
 
 
 def check_sandboxd(config: Config) -> Iterator[Finding]:
-    """The node daemon answers, is the node we mean, and holds the image."""
+    """Each node daemon answers, is the node we mean, and holds the image."""
     section = config.sandbox
     if section is None or not all(capability.on for capability in config.capabilities()):
         return
-    client = SandboxdClient(SandboxdSettings(socket_path=section.socket, epoch=0))
+    for node, path in section.sockets.items():
+        yield from _check_node(node, path, digest=section.image.digest)
+
+
+def _check_node(node: str, path: Path, *, digest: str) -> Iterator[Finding]:
+    client = SandboxdClient(SandboxdSettings(socket_path=path, epoch=0))
     try:
         health = client.health()
         held = client.current_image()
@@ -124,16 +129,16 @@ def check_sandboxd(config: Config) -> Iterator[Finding]:
             "sandboxd",
             _NO_SANDBOXD,
             _START_SANDBOXD,
-            path=str(section.socket),
+            path=str(path),
             said=failure.text,
         )
         return
-    if health.node != section.node:
+    if health.node != node:
         yield error("sandboxd_other_node", "sandbox.node", _OTHER_NODE, _SET_NODE)
-    if section.image.digest not in held:
+    if digest not in held:
         yield error("sandboxd_lacks_image", "sandbox.image", _LACKS_IMAGE, _IMPORT_IMAGE)
     yield ok("sandboxd_ok", "sandboxd", _SANDBOXD_OK, version=health.version, node=health.node)
-    if not _is_private(section.socket):
+    if not _is_private(path):
         yield warning("sandboxd_socket_open", "sandboxd", _SOCKET_OPEN, _CLOSE_SOCKET)
 
 

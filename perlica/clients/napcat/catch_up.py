@@ -68,6 +68,7 @@ class _Reader:
         self._found: dict[_Key, Frame] = {}
         self._stopped_by = ""
         self._oldest_id: int | None = None
+        self._went_back = False
 
     def read(self) -> None:
         while not self._stopped_by:
@@ -77,10 +78,13 @@ class _Reader:
         frames = sorted(self._found.values(), key=_order)
         overlap = self._settings.catch_up.overlap_messages
         floor = None if self._known_seq is None else self._known_seq - overlap
+        if self._went_back:
+            floor = None
         wanted = [f for f in frames if floor is None or (_seq(f) or floor + 1) > floor]
+        young = [f for f in wanted if _age_s(f) <= self._settings.catch_up.max_age_s]
         return CatchUp(
-            frames=tuple(wanted),
-            gaps=tuple(islice(self._gaps(wanted), _MOST_REPORTED_GAPS)),
+            frames=tuple(young),
+            gaps=tuple(islice(self._gaps(young), _MOST_REPORTED_GAPS)),
             is_complete=self._stopped_by != "unreadable" or self._known_seq is None,
         )
 
@@ -107,11 +111,21 @@ class _Reader:
             return "first_start"
         if seq is None or self._oldest_id is None:
             return "no_sequence"
+        if self._is_behind():
+            self._went_back = True
+            return "went_back"
         if seq <= self._known_seq - bounds.overlap_messages:
             return "reached"
         if len(self._found) >= bounds.max_messages:
             return "beyond_count"
         return "beyond_age" if _age_s(oldest) > bounds.max_age_s else ""
+
+    def _is_behind(self) -> bool:
+        """Whether even the newest message stands long before the last known one: numbers that a
+        peer made up must not make us deaf to all that comes after them.
+        """
+        newest = max((_seq(frame) or 0) for frame in self._found.values())
+        return newest < (self._known_seq or 0) - self._settings.catch_up.overlap_messages
 
     def _is_ours(self, frame: Frame) -> bool:
         settings = self._settings
@@ -120,6 +134,9 @@ class _Reader:
 
     def _gaps(self, frames: Sequence[Frame]) -> Iterator[Gap]:
         if self._known_seq is None:
+            return
+        if self._went_back:
+            yield Gap(after_seq=self._known_seq, before_seq=None, reason=self._stopped_by)
             return
         numbers = sorted({seq for frame in frames if (seq := _seq(frame)) is not None})
         newer = [seq for seq in numbers if seq > self._known_seq]

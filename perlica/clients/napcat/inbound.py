@@ -44,9 +44,7 @@ class _Packed:
 
     def unpack(self) -> InboundFrame:
         frame = marshal.loads(self.content)  # noqa: S302 - our own bytes, never left the process
-        return InboundFrame(
-            frame=frame, from_history=self.from_history, size_bytes=self.size_bytes
-        )
+        return InboundFrame(frame=frame, from_history=self.from_history, size_bytes=self.size_bytes)
 
 
 class InboundQueue:
@@ -74,9 +72,10 @@ class InboundQueue:
         within_s: float = 0.0,
         give_up: GiveUp = _never,
     ) -> bool:
-        """Add a frame, False when it does not fit in time; `ring` is called once for each `drain`.
+        """Add a frame, False when it does not fit in time; rings once for each `drain`.
 
-        Urgent ones are drained first. While this waits, nobody reads from the socket and TCP holds NapCat back.
+        Urgent ones are drained first. While this waits, nobody reads from the socket and TCP holds
+        NapCat back.
         """
         deadline_s = monotonic_s() + within_s
         with self._changed:

@@ -13,8 +13,9 @@ class Gap:
     """Messages between two sequence numbers (both exclusive) that could not be read back.
 
     `before_seq` is None when nothing newer was read either. `reason` is beyond_count | beyond_age |
-    history_ended | unreadable | no_sequence, or not_in_history: numbers that QQ's history skips,
-    which recalled messages and messages sent while the account was offline do.
+    history_ended | unreadable | no_sequence | went_back (all numbers are far below `after_seq`), or
+    not_in_history: numbers that QQ's history skips, which recalled messages and messages sent while
+    the account was offline do.
     """
 
     after_seq: int

@@ -8,6 +8,7 @@ from perlica.console.parts import Health
 from perlica.console.wording import Badge, Wording
 from perlica.domain.sandbox import MAX_SANDBOXES
 from perlica.stores.health import MIN_FREE_BYTES
+from perlica.stores.views.nodes import NodeView, list_nodes
 from perlica.stores.views.overview import (
     DatabaseFacts,
     Waiting,
@@ -87,10 +88,26 @@ def _known_parts(scene: Scene) -> tuple[PartLine, ...]:
     wording, database = scene.wording, scene.database
     facts = read_database_facts(database)
     return (
+        *(_node(node, wording) for node in list_nodes(database)),
         _seen("group", last_heard_at_ms(database), wording),
         _seen("answers", last_answer_at_ms(database), wording),
         _database(facts, wording),
         _backup(facts, wording),
+    )
+
+
+def _node(node: NodeView, wording: Wording) -> PartLine:
+    """A node of sandboxes: what is thought of it, and when it last answered."""
+    seen = node.seen_at_ms
+    text = (
+        wording.say("part.node.never")
+        if seen is None
+        else wording.say("part.node.at", ago=wording.ago(seen))
+    )
+    return PartLine(
+        name=wording.say("part.node", name=wording.name(node.name)),
+        badge=wording.node_badge(node.state),
+        text=text,
     )
 
 
@@ -163,6 +180,6 @@ def _tiles(waiting: Waiting, wording: Wording) -> tuple[CountTile, ...]:
         href="/sandboxes",
         label=wording.say("overview.sandboxes"),
         count=f"{waiting.sandboxes} / {MAX_SANDBOXES}",
-        tone="bad" if waiting.unconfirmed_sandboxes else "quiet",
+        tone="bad" if waiting.orphans else "quiet",
     )
     return (*tiles, sandboxes)

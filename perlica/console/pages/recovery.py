@@ -1,16 +1,17 @@
-"""What waits for an Owner or an operator: unknown outcomes, unconfirmed clean-ups, bad messages."""
+"""What waits for an Owner or an operator: unknown outcomes, orphans, bad messages."""
 
 from dataclasses import dataclass
 
 from perlica.console.pages.outbox import send_lines
 from perlica.console.pages.pieces import Link, operation_link, task_link
+from perlica.console.pages.sandboxes import orphan_lines
 from perlica.console.pages.scene import PAGE_ROWS, Scene, Sheet
 from perlica.console.pages.timeline import outcome_of
 from perlica.console.wording import Badge, Moment, Wording
+from perlica.stores.views.nodes import list_orphans
 from perlica.stores.views.operations import OperationView, list_unknown
 from perlica.stores.views.outbox import SendFilter, list_sends
 from perlica.stores.views.overview import CrashedMessage, count_quarantined, list_crashed
-from perlica.stores.views.sandboxes import SandboxView, list_living
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,16 +28,6 @@ class UnknownLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnconfirmedLine:
-    """A sandbox whose clean-up nobody confirmed."""
-
-    link: Link
-    node: str
-    reason: str
-    touched: Moment
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CrashedLine:
     """A message that was in hand at crashes."""
 
@@ -50,7 +41,7 @@ def show_recovery(scene: Scene) -> Sheet:
     database, wording = scene.database, scene.wording
     unknown = list_unknown(database)
     sends = list_sends(database, SendFilter.unknown, limit=PAGE_ROWS)
-    orphans = [s for s in list_living(database) if s.state == "unconfirmed"]
+    orphans = list_orphans(database)
     crashed, quarantined = list_crashed(database), count_quarantined(database)
     return Sheet(
         title=wording.say("nav.recovery"),
@@ -58,7 +49,7 @@ def show_recovery(scene: Scene) -> Sheet:
         fields={
             "operations": tuple(_unknown(operation, wording) for operation in unknown),
             "sends": send_lines(sends, wording),
-            "sandboxes": tuple(_unconfirmed(sandbox, wording) for sandbox in orphans),
+            "orphans": orphan_lines(orphans, wording),
             "crashed": tuple(_crashed(message, wording) for message in crashed),
             "quarantined": wording.say("recovery.quarantined", count=quarantined)
             if quarantined
@@ -77,15 +68,6 @@ def _unknown(operation: OperationView, wording: Wording) -> UnknownLine:
         task=task_link(operation.task_id) if operation.task_id else None,
         created=wording.moment(operation.created_at_ms),
         age=wording.duration(wording.now_ms - operation.created_at_ms),
-    )
-
-
-def _unconfirmed(sandbox: SandboxView, wording: Wording) -> UnconfirmedLine:
-    return UnconfirmedLine(
-        link=Link(href=f"/sandboxes/{sandbox.id}", text=wording.name(sandbox.name)),
-        node=wording.name(sandbox.node),
-        reason=wording.name(sandbox.state_reason),
-        touched=wording.moment(sandbox.last_active_at_ms),
     )
 
 

@@ -3,10 +3,28 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from perlica.console.pages.pieces import Fact, Link, operation_link, read_map, task_link
+from perlica.console.pages.pieces import (
+    Fact,
+    Link,
+    Pairs,
+    operation_link,
+    pairs_of,
+    read_json,
+    read_map,
+    task_link,
+    ticket_link,
+)
 from perlica.console.pages.scene import PAGE_ROWS, NotFound, Scene, Sheet
 from perlica.console.wording import Badge, Moment, Wording
 from perlica.domain.sandbox import MAX_SANDBOXES
+from perlica.stores.views.nodes import (
+    NodeView,
+    OrphanView,
+    SwitchView,
+    find_switch,
+    list_nodes,
+    list_orphans,
+)
 from perlica.stores.views.operations import SandboxDeed, list_in_sandbox
 from perlica.stores.views.sandboxes import (
     ImageView,
@@ -35,6 +53,30 @@ class SandboxCard:
     deletion: str
     left_share: int | None
     warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLine:
+    """A node that sandboxes lie on."""
+
+    name: str
+    state: Badge
+    since: Moment
+    seen: Moment | None
+    evidence: Pairs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrphanLine:
+    """What may still lie on a node."""
+
+    link: Link
+    cause: str
+    node: str
+    reason: str
+    found: Moment
+    attempts: int
+    next_try: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +116,8 @@ def show_sandboxes(scene: Scene) -> Sheet:
         fields={
             "cards": tuple(_card(sandbox, image, scene) for sandbox in living),
             "free": free,
+            "nodes": tuple(_node(node, wording) for node in list_nodes(scene.database)),
+            "orphans": orphan_lines(list_orphans(scene.database), wording),
             "ended": tuple(_ended(s, wording) for s in list_ended(scene.database, _ENDED_SHOWN)),
         },
     )
@@ -106,13 +150,15 @@ def show_image(scene: Scene) -> Sheet:
     living = list_living(scene.database)
     others = [s for s in living if image is None or s.image_digest != image.digest]
     users = [s for s in living if s not in others]
+    switch = find_switch(scene.database)
     steady = "image.mixed" if others else "image.steady"
     return Sheet(
         title=wording.say("nav.image"),
         template="image",
         fields={
             "facts": _image_facts(image, wording) if image else (),
-            "switch": Badge(text=wording.say(steady), tone="bad" if others else "good"),
+            "switch": _switch_facts(switch, wording) if switch else (),
+            "consistency": Badge(text=wording.say(steady), tone="bad" if others else "good"),
             "users": tuple(_card(s, image, scene) for s in users),
             "others": tuple(_card(s, image, scene) for s in others),
         },
@@ -127,6 +173,61 @@ def _image_facts(image: ImageView, wording: Wording) -> tuple[Fact, ...]:
         Fact(label=say("image.introduction"), text=image.introduction),
         Fact(label=say("image.revision"), text=wording.number(image.revision)),
         Fact(label=say("image.updated"), moment=wording.moment(image.updated_at_ms)),
+    )
+
+
+def _switch_facts(switch: SwitchView, wording: Wording) -> tuple[Fact, ...]:
+    say = wording.say
+    doomed = read_json(switch.doomed.text)
+    names = [str(read_name(entry)) for entry in doomed] if isinstance(doomed, list) else []
+    facts = [
+        Fact(label=say("column.state"), badge=wording.badge("state.switch", switch.state)),
+        Fact(label=say("switch.started"), moment=wording.moment(switch.started_at_ms)),
+        Fact(label=say("switch.changed"), moment=wording.moment(switch.changed_at_ms)),
+        Fact(label=say("switch.doomed"), text=", ".join(map(wording.name, names)) or "—"),
+        Fact(label=say("column.ticket"), link=ticket_link(switch.ticket_id)),
+        Fact(label=say("column.operation"), link=operation_link(switch.operation_id)),
+        Fact(
+            label=say("switch.to"),
+            text=f"{wording.id(switch.reference)} {wording.id(switch.digest)}",
+            is_code=True,
+        ),
+        Fact(label=say("switch.from"), text=wording.id(switch.from_digest), is_code=True),
+        Fact(label=say("image.introduction"), text=switch.introduction),
+    ]
+    if switch.reason:
+        facts.append(Fact(label=say("sandbox.reason"), text=wording.name(switch.reason)))
+    return tuple(facts)
+
+
+def read_name(entry: object) -> object:
+    """The name in one entry of a switch's list."""
+    return entry.get("name", "—") if isinstance(entry, dict) else "—"
+
+
+def _node(node: NodeView, wording: Wording) -> NodeLine:
+    return NodeLine(
+        name=wording.name(node.name),
+        state=wording.node_badge(node.state),
+        since=wording.moment(node.since_ms),
+        seen=None if node.seen_at_ms is None else wording.moment(node.seen_at_ms),
+        evidence=pairs_of(node.evidence, wording),
+    )
+
+
+def orphan_lines(orphans: tuple[OrphanView, ...], wording: Wording) -> tuple[OrphanLine, ...]:
+    """Orphans as lines of a list."""
+    return tuple(
+        OrphanLine(
+            link=Link(href=f"/sandboxes/{orphan.sandbox_id}", text=wording.name(orphan.name)),
+            cause=wording.known(f"cause.{orphan.cause}", orphan.cause),
+            node=wording.name(orphan.node),
+            reason=wording.name(orphan.reason),
+            found=wording.moment(orphan.found_at_ms),
+            attempts=orphan.attempts,
+            next_try=wording.left(orphan.next_try_ms),
+        )
+        for orphan in orphans
     )
 
 
@@ -147,8 +248,8 @@ def _card(sandbox: SandboxView, image: ImageView | None, scene: Scene) -> Sandbo
 
 def _deletion(sandbox: SandboxView, scene: Scene) -> tuple[str, int | None]:
     """The countdown to the automatic deletion, as text and as a share of the idle time."""
-    idle_ms = scene.settings.sandbox_idle_ms
-    if idle_ms is None or sandbox.state not in _ENDS_BY_ITSELF:
+    idle_ms = sandbox.idle_ms
+    if idle_ms <= 0 or sandbox.state not in _ENDS_BY_ITSELF:
         return "", None
     until_ms = sandbox.last_active_at_ms + idle_ms
     left_ms = max(0, until_ms - scene.wording.now_ms)

@@ -47,6 +47,9 @@ LISTS: Mapping[str, Text] = {
     "column.message": Text(zh="消息编号", en="Message id"),
     "column.crashes": Text(zh="中断次数", en="Crashes"),
     "column.image": Text(zh="镜像", en="Image"),
+    "column.node": Text(zh="节点", en="Node"),
+    "column.cause": Text(zh="缘由", en="Cause"),
+    "column.next_try": Text(zh="下次清理", en="Next try"),
     "column.ended": Text(zh="结束", en="Ended"),
     "tasks.none": Text(zh="没有任务。", en="No tasks."),
     "tickets.none": Text(zh="没有审批。", en="No approvals."),
@@ -82,9 +85,7 @@ LISTS: Mapping[str, Text] = {
         " .recovery resolve ID REASON.",
     ),
     "recovery.sends": Text(zh="结果不明的发送", en="Sends of unknown outcome"),
-    "recovery.sandboxes": Text(
-        zh="清理未确认的沙箱", en="Sandboxes whose clean-up is not confirmed"
-    ),
+    "recovery.orphans": Text(zh="残留的沙箱资源", en="What may still lie on nodes"),
     "recovery.crashed": Text(zh="让服务中断过的消息", en="Messages in hand at a crash"),
     "recovery.quarantined": Text(
         zh="已隔离 {count} 条消息。", en="{count} message(s) are quarantined."
@@ -111,6 +112,14 @@ LISTS: Mapping[str, Text] = {
     "state.sandbox.unconfirmed": Text(zh="清理未确认", en="not confirmed"),
     "state.sandbox.deleted": Text(zh="已删除", en="deleted"),
     "state.sandbox.lost": Text(zh="节点丢失", en="lost with its node"),
+    "state.switch.switching": Text(zh="切换中，暂停创建沙箱", en="switching: nothing is created"),
+    "state.switch.blocked": Text(zh="切换受阻，等待 Owner", en="blocked: waits for an Owner"),
+    "state.switch.activated": Text(zh="已启用", en="activated"),
+    "cause.delete_failed": Text(zh="删除失败", en="its deletion failed"),
+    "cause.unconfirmed": Text(zh="清理未确认", en="its clean-up is not confirmed"),
+    "cause.node_lost": Text(zh="节点丢失", en="its node is lost"),
+    "cause.returned": Text(zh="随节点回来", en="it came back with its node"),
+    "cause.unknown": Text(zh="来历不明", en="no row explains it"),
     "state.send.queued": Text(zh="排队", en="queued"),
     "state.send.sending": Text(zh="发送中", en="being sent"),
     "state.send.sent": Text(zh="已发出", en="sent"),

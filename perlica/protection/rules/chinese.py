@@ -12,7 +12,7 @@ from typing import Final
 from perlica.protection.engine import Match, linear
 from perlica.protection.judgement import Setting, is_secret
 from perlica.protection.rules.keyed import NAME, NEXT_PAIR, Value, read_value
-from perlica.protection.sheet import Sheet
+from perlica.protection.sheet import NOT_ASCII, Sheet
 from perlica.protection.values import is_measure, is_stand_in, is_strong
 from perlica.protection.vocabulary import Announces, KeyName, understand
 from perlica.protection.wording import class_count
@@ -40,6 +40,7 @@ _LABELLED: Final = linear(
     rf"({_PASSWORDS})|({_SECRETS})|[\x80-\xff]({NAME})|({NAME})(?:[ \t]{{0,3}}|[ \t]?\([^)\n]"
     r"*\)[ \t]?)[\xe2-\xef]",
     ignore_case=True,
+    gates=(NOT_ASCII,),
 )
 _CONNECTOR: Final = linear(_NOTE + _FIRM + _OPEN)
 _LATIN_CONNECTOR: Final = linear(
@@ -71,12 +72,25 @@ _PAIR: Final = linear(
     r"登陆信息|登录账号|登陆账号|登录用|登陆用|账号|用户名)(?:都|统一|"
     r"还|就)?(?:是|为|用|:|：)?[ \t]{0,3}"
     r"([A-Za-z0-9_.@\-]{2,40})[ \t]{0,3}(?:/|,|，|、|\||:|：|[ \t]|和|跟)[ \t]{0,3}(?:密码)?[ \t]"
-    r"{0,2}"
+    r"{0,2}",
+    gates=(NOT_ASCII,),
 )
 _KNOWN_USER: Final = linear(
     r"(?:^|[\s,，:：(（\"'>])(?:root|admin|administrator|sa|postgres|sysadmin|superuser|oracle|"
     r"ubuntu)[ \t]{0,2}[/:|][ \t]{0,2}([^\s\"'`/|<>:\x80-\xff]{6,60})(?:[\s,;)\"'\x80-\xff]|$)",
     ignore_case=True,
+    gates=(
+        "root",
+        "admin",
+        "postgres",
+        "superuser",
+        "oracle",
+        "ubuntu",
+        "sa/",
+        "sa:",
+        "sa |",
+        "sa :",
+    ),
 )
 _USER_BY_SPACE: Final = linear(
     r"(?:账号|帐号|用户|后台|登录|登陆|服务器|机器|跳板机|堡垒机|数据库|面板)[^\n]{0,40}?[ ,:]"
@@ -84,16 +98,19 @@ _USER_BY_SPACE: Final = linear(
     r"ubuntu|postgres|oracle|sa)[ \t]{1,3}([A-Za-z0-9!@#$%^&*_+=.~?\-]{8,40})(?:[\s,;\x80-\xff]|"
     r"$)",
     ignore_case=True,
+    gates=(NOT_ASCII,),
 )
 _CODE: Final = linear(
     r"(?:验证码|校验码|动态码|动态口令|动态密码|短信码|认证码|取件密码)(?:是|为|:|：|=)?[ \t]{0,"
-    r"3}(?:【|「|\[)?[ \t]?([0-9]{4,8})"
+    r"3}(?:【|「|\[)?[ \t]?([0-9]{4,8})",
+    gates=(NOT_ASCII,),
 )
 _BEFORE: Final = linear(
     r"([A-Za-z0-9!@#$%^&*_+=.~?\-]{6,60})[ \t]{0,2}(?:这个|这)?(?:是|就是|当|作为)(?:新|旧|登录|"
     r"初始|默认|服务器|数据库|"
     r"管理员|root|你的|我的|他的|的){0,3}(?:密码|口令|密钥|token|key|secret)",
     ignore_case=True,
+    gates=(NOT_ASCII,),
 )
 _LONGEST_NAME: Final = 120
 _BEYOND_ASCII: Final = 0x80

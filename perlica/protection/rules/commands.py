@@ -4,10 +4,9 @@ Long options with a telling name (`--password`) are left to the key-value rule.
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
-from perlica.protection.engine import Gates, Pattern, linear
+from perlica.protection.engine import Pattern, linear
 from perlica.protection.sheet import Sheet
 from perlica.protection.values import is_reference, is_stand_in
 
@@ -21,23 +20,17 @@ _REST: Final = r"[^\n|;]*?"
 _PORTS: Final = re.compile(r"[\d.]*(?::\d+)+(?:/\w+)?$")
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A program and where its password stands: any group of the pattern. `gates` are lower-case
-    words, one must occur.
+def _command(gates: str, pattern: str) -> Pattern:
+    """A program and where its password stands: any group of the pattern.
+
+    `gates` are words, commas between, of which one is on every such line.
     """
-
-    gates: tuple[str, ...]
-    pattern: Pattern
-
-
-def _command(gates: str, pattern: str) -> Command:
-    return Command(tuple(gates.split()), linear(pattern, ignore_case=True))
+    return linear(pattern, ignore_case=True, gates=gates.split(","))
 
 
 _COMMANDS: Final = (
     _command(
-        "mysql mariadb",
+        "mysql,mariadb",
         r"\b(?:mysql|mariadb|mycli|mydumper|myloader|xtrabackup|innobackupex|pt-)[a-z_\-]"
         rf"*\b{_REST}\s-p{_V}",
     ),
@@ -47,7 +40,7 @@ _COMMANDS: Final = (
         "sudo", rf"\becho\s+(?:-n\s+|-e\s+)?{_V}\s*\|\s*(?:\w+=\S+\s+)?sudo\s+(?:-\w+\s+)*-\w*S"
     ),
     _command(
-        "password-stdin with-token --stdin passwd login cryptsetup kinit gpg openssl base64",
+        "echo,printf,print ",
         r"\b(?:echo|printf|print)\s+(?:-n\s+|-e\s+|-ne\s+|[\"']%s(?:\\n)?[\"']\s+)"
         rf"*{_V}\s*\|\s*[^\n]*?(?:--password-stdin|--with-token|--stdin|\bpasswd\b|cryptsetup|"
         r"kinit|--passphrase-fd|pass:stdin|-pass stdin|login\b)",
@@ -58,24 +51,24 @@ _COMMANDS: Final = (
         rf"htpasswd|vault|bw unlock)[^\n]*<<<\s*{_V}",
     ),
     _command(
-        "redis-cli keydb-cli valkey-cli",
+        "redis-cli,keydb-cli,valkey-cli",
         rf"\b(?:redis|keydb|valkey)-(?:cli|benchmark)\b{_REST}\s(?:-a|--pass)[ =]?\s*{_V}",
     ),
     _command("auth ", r"(?:^|>|\n)\s*AUTH\s+(?:[A-Za-z]\w{0,30}\s+)?([^\s\"'`]{6,200})\s*$"),
     _command(
-        "docker podman nerdctl helm buildah skopeo oras crane registry harbor ctr az acr regctl",
+        "login",
         r"\b(?:docker|podman|nerdctl|helm|buildah|skopeo|oras|crane|harbor|az|acr|regctl)\b[^\n|"
         rf";]*?\blogin\b{_REST}\s-p\s*{_V}",
     ),
-    _command("creds ctr", rf"--(?:src-|dest-)?creds[ =]\s*{_PAIR}"),
+    _command("creds,ctr", rf"--(?:src-|dest-)?creds[ =]\s*{_PAIR}"),
     _command("ctr ", rf"\bctr\b{_REST}(?:-u|--user)[ =]\s*{_PAIR}"),
     _command("ldap", rf"\bldap[a-z]+\b{_REST}\s-w\s*{_V}"),
     _command(
-        "curl httpie http ab  xh wget",
+        "curl",
         rf"\b(?:curl|curlie)\b[^\n|]*?\s(?:-u|--user|--proxy-user|-U)[ =]?\s*{_PAIR}",
     ),
     _command(
-        "http",
+        "http ,https ,xh ,ab ,hey ,wrk ,siege ",
         rf"(?:\bhttps?|\bxh|\bab|\bhey|\bwrk|\bsiege)\s[^\n|]*?(?:-a|-A|--auth|-P)[ =]\s*{_PAIR}",
     ),
     _command(
@@ -85,11 +78,11 @@ _COMMANDS: Final = (
     ),
     _command("net user", rf"\bnet\s+user\s+\S+\s+{_V}(?:\s+/\w+|\s*$|\s*\n)"),
     _command("net use", rf"\bnet\s+use\s[^\n]*?/user:\S+\s+{_V}"),
-    _command("/pass: /p: -p:", rf"\s/(?:pass|p|password|gp):{_V}"),
-    _command("openssl pass:", r"(?:-pass(?:in|out)?\s+|-k\s+)[\"']?pass:([^\s\"']+)"),
+    _command("/pass:,/p:,/password:,/gp:", rf"\s/(?:pass|p|password|gp):{_V}"),
+    _command("openssl,pass:", r"(?:-pass(?:in|out)?\s+|-k\s+)[\"']?pass:([^\s\"']+)"),
     _command("openssl", rf"\bopenssl\s+enc\b{_REST}\s-k\s+{_V}"),
     _command(
-        "smbclient rpcclient mount.cifs wbinfo winexe",
+        "smbclient,rpcclient,mount.cifs,wbinfo,winexe",
         rf"\b(?:smbclient|rpcclient|smbmap|wbinfo|winexe|net)\b{_REST}\s(?:-U|--user)[ =]"
         r"?\s*[\"']?[^\s%\"']+%([^\s\"']+)",
     ),
@@ -97,19 +90,19 @@ _COMMANDS: Final = (
         "htpasswd",
         rf"\bhtpasswd\s+(?:-\w*b\w*\s+)(?:-\w+\s+)*(?:\S+\s+)?\S+\s+{_V}\s*(?:$|\n|;|&|\|)",
     ),
-    _command("zip 7z rar", rf"\b(?:zip|unzip|zipinfo)\b[^\n|;]*?\s-P\s*{_V}"),
-    _command("7z rar", rf"\b(?:7z[ar]?|rar|unrar)\s[^\n|;]*?\s-h?p{_V}"),
-    _command("sqlcmd bcp osql isql", rf"\b(?:sqlcmd|bcp|osql|isql|tsql)\b{_REST}\s-P\s*{_V}"),
+    _command("zip ", rf"\b(?:zip|unzip|zipinfo)\b[^\n|;]*?\s-P\s*{_V}"),
+    _command("7z,rar ", rf"\b(?:7z[ar]?|rar|unrar)\s[^\n|;]*?\s-h?p{_V}"),
+    _command("sqlcmd,bcp,osql,isql", rf"\b(?:sqlcmd|bcp|osql|isql|tsql)\b{_REST}\s-P\s*{_V}"),
     _command(
-        "cqlsh mongo influx clickhouse mosquitto ftp lftp ncftp snmp ipmitool smartctl vnc",
+        "cqlsh,nodetool",
         rf"\b(?:cqlsh|nodetool)\b{_REST}\s(?:-p|-pw)\s*{_V}",
     ),
     _command("mongo", rf"\bmongo(?:sh|dump|restore|export|import|stat|top)?\b{_REST}\s-p\s*{_V}"),
     _command(
-        "mosquitto ncftp ipmitool", rf"\b(?:mosquitto_\w+|ipmitool|x3270)\b{_REST}\s-P\s*{_V}"
+        "mosquitto,ipmitool,x3270", rf"\b(?:mosquitto_\w+|ipmitool|x3270)\b{_REST}\s-P\s*{_V}"
     ),
     _command(
-        "ncftp vnc expect plink pscp putty",
+        "ncftp,vncviewer,plink,pscp,psftp,putty,kitty",
         rf"\b(?:ncftp\w*|vncviewer)\b{_REST}\s-p\s*{_V}|\b(?:plink|pscp|psftp|putty|kitty)\b[^\n|"
         rf";]*?\s-pw\s+{_V}",
     ),
@@ -118,32 +111,34 @@ _COMMANDS: Final = (
     _command("snmp", rf"\bsnmp\w+\b[^\n|;]*\s-X\s*{_V}"),
     _command("snmp", rf"\bsnmp\w+\b{_REST}\s-c\s+{_V}"),
     _command(
-        "keytool jarsigner apksigner",
+        "keytool,jarsigner,apksigner",
         rf"\s-(?:storepass|keypass|srcstorepass|deststorepass|new)\s+{_V}",
     ),
     _command("pass:", r"--?(?:ks-|key-)?pass\s+pass:([^\s\"']+)"),
-    _command("useradd usermod", rf"\buser(?:add|mod)\b{_REST}\s-p\s*{_V}"),
+    _command("useradd,usermod", rf"\buser(?:add|mod)\b{_REST}\s-p\s*{_V}"),
     _command(
         "rabbitmqctl",
         rf"\brabbitmqctl\b{_REST}\b(?:add_user|change_password|authenticate_user)\s+\S+\s+{_V}",
     ),
     _command(
-        "mc alias s3cmd ossutil coscmd obsutil minio",
+        "mc,alias,s3cmd,ossutil,coscmd,obsutil,minio",
         rf"\bmc\s+(?:alias\s+set|config\s+host\s+add)\s+\S+\s+\S+\s+\S+\s+{_V}",
     ),
     _command(
-        "ossutil obsutil coscmd",
+        "ossutil,obsutil,coscmd",
         rf"\b(?:ossutil|obsutil|coscmd|tosutil|qshell|s3cmd)(?:64)?\b{_REST}\s(?:-k|-s|-sk)[ =]"
         rf"\s*{_V}",
     ),
     _command("qshell", rf"\bqshell\s+account\s+\S+\s+{_V}"),
     _command(
-        "configure configset config",
+        "configure set,config set",
         r"\b(?:aws|aliyun|tccli|hcloud|bce|volc|gcloud|oci|az)\s+configure?\s+set\s+\S{0,"
         rf"60}}(?:secret|token|password|key)\S{{0,30}}\s+{_V}",
     ),
     _command(
-        "config",
+        "npm config,yarn config,pnpm config,pip config,poetry config,git config,helm config,gem "
+        "config,composer config,heroku config,fly config,vercel config,netlify config,supabase "
+        "config,wrangler config,ngrok config,cargo config",
         r"\b(?:npm|yarn|pnpm|pip|poetry|git|helm|gem|composer|heroku|fly|vercel|netlify|"
         r"supabase|wrangler|ngrok|cargo)\s+config\S{0,12}\s+(?:--\w+\s+|set\s+|"
         r"add-authtoken\s+)*\S*(?:token|password|secret|auth|key)\S{0,40}\s+(?:[\w.\-]"
@@ -151,13 +146,13 @@ _COMMANDS: Final = (
     ),
     _command("authtoken", rf"\bngrok\s+(?:config\s+add-authtoken|authtoken)\s+{_V}"),
     _command(
-        "login",
+        "login,unlock,tailscale up,netbird up",
         r"\b(?:cargo|vault|wandb|huggingface-cli|hf|gh|glab|fly|railway|pulumi|tailscale|"
         r"netbird|doppler|bw|op|snyk|infisical|codecov|sentry-cli)\s+(?:auth\s+)?(?:login|"
         rf"unlock|up)\s+(?:--?\w[\w\-]*[ =]\s*)?{_V}",
     ),
     _command(
-        "gem push twine",
+        "gem,push,twine",
         rf"\b(?:twine\s+upload|gem\s+push|nuget\s+push|dotnet\s+nuget\s+push)\b{_REST}\s(?:-p|-k|"
         rf"--api-key)\s+{_V}",
     ),
@@ -167,12 +162,12 @@ _COMMANDS: Final = (
         r";<>]+))",
     ),
     _command(
-        "kubeadm --token",
+        "kubeadm,--token",
         r"--(?:discovery-|bootstrap-)?token[ =]\s*([a-z0-9]{6}\.[a-z0-9]{16})",
     ),
     _command("etcdctl", rf"\betcdctl\b{_REST}--user[ =]\s*{_PAIR}"),
     _command(
-        "identified password",
+        "identified,password",
         r"\b(?:identified\s+(?:with\s+\S+\s+)?(?:by|as)(?:\s+password)?|with\s+(?:encrypted\s+)"
         r"?password|(?:encrypted|unencrypted)\s+password|set\s+password\s*(?:for\s+\S+\s*)?=|"
         r"role\s+\S+\s+(?:\w+\s+){0,6}password|user\s+\S+\s+(?:\w+\s+){0,6}password|"
@@ -180,71 +175,63 @@ _COMMANDS: Final = (
         r"\s*\(?N?(?:\"([^\"\r\n]+)\"|'([^'\r\n]+)')",
     ),
     _command(
-        "requirepass masterauth", rf"\b(?:requirepass|masterauth|sentinel\s+auth-pass\s+\S+)\s+{_V}"
+        "requirepass,masterauth", rf"\b(?:requirepass|masterauth|sentinel\s+auth-pass\s+\S+)\s+{_V}"
     ),
-    _command("user ", r"\b(?:acl\s+setuser|user)\s+\S+\s[^\n]*?\s>([^\s\"']+)"),
+    _command(" >", r"\b(?:acl\s+setuser|user)\s+\S+\s[^\n]*?\s>([^\s\"']+)"),
+    _command("login", rf"\b(?:machine\s+\S+|default)\s+(?:login|user)\s+\S+\s+password\s+{_V}"),
     _command(
-        "machine login", rf"\b(?:machine\s+\S+|default)\s+(?:login|user)\s+\S+\s+password\s+{_V}"
-    ),
-    _command(
-        "enable username snmp-server ppp neighbor key-string",
+        "enable secret,enable password,username,key-string,ppp chap,neighbor,pre-shared-key,"
+        "cipher,tacacs-server,radius-server,snmp-server",
         r"\b(?:enable\s+(?:secret|password)|username\s+\S+\s+(?:privilege\s+\d+\s+)?(?:secret|"
         r"password)|key-string|ppp\s+chap\s+password|neighbor\s+\S+\s+password|pre-shared-key|"
         r"cipher|irreversible-cipher|tacacs-server\s+key|radius-server\s+key|"
         r"snmp-server\s+community)\s+(?:[05789]\s+|level\s+\d+\s+)?([^\s\"']{4,200})",
     ),
+    _command("send ", r"\b(?:send|send_user)\s+(?:--\s+)?[\"']([^\"'\\\r\n]{4,100})\\[rn][\"']"),
     _command(
-        "send expect", r"\b(?:send|send_user)\s+(?:--\s+)?[\"']([^\"'\\\r\n]{4,100})\\[rn][\"']"
-    ),
-    _command(
-        "nmcli wpa_passphrase iwconfig netsh",
+        "nmcli,wpa_passphrase,iwconfig,netsh",
         rf"\b(?:wpa_passphrase\s+(?:\"[^\"]+\"|\S+)\s+|nmcli\b{_REST}\bpassword\s+|"
         rf"iwconfig\b{_REST}\bkey\s+(?:s:)?){_V}",
     ),
     _command(
-        "zabbix proxychains socks5 http",
+        "socks4,socks5,http ",
         r"(?:^|\n)\s*(?:socks[45]|http)\s+[\w.\-]{3,80}\s+\d{2,5}\s+\S+\s+(\S+)",
     ),
-    _command("passphrase gpg", rf"\bgpg2?\b{_REST}--passphrase[ =]\s*{_V}"),
+    _command("gpg", rf"\bgpg2?\b{_REST}--passphrase[ =]\s*{_V}"),
     _command("jenkins", rf"\s-auth\s+{_PAIR}"),
     _command("convertto-securestring", rf"ConvertTo-SecureString\s+(?:-String\s+)?{_V}"),
     _command(
-        "pscredential networkcredential",
+        "pscredential,networkcredential",
         r"(?:PSCredential|NetworkCredential)\s*\(\s*[^,\n]+,\s*\"([^\"\n]+)\"",
     ),
     _command(
-        "basicauth auth= login( authenticate",
+        "auth(,auth (,auth=,auth =,login(,login (,login=,authenticate(,credentials(,credentials=",
         r"\b(?:HTTP(?:Basic|Digest)Auth|basic_?auth|set_?basic_?auth|with_?basic_?auth|auth|"
         r"login|authenticate|credentials|starttls_login)\s*[(=]\s*\(?\s*[\"'][^\"'\n]+[\"']\s*,"
         r"\s*[\"']([^\"'\n]{3,200})[\"']",
     ),
     _command(
-        "-p", rf"\s(?:-u|-U|-l|--user(?:name)?|--login)[ =]\s*\S+\s+(?:-p|-P|--pass)[ =]\s*{_V}"
+        " -p", rf"\s(?:-u|-U|-l|--user(?:name)?|--login)[ =]\s*\S+\s+(?:-p|-P|--pass)[ =]\s*{_V}"
     ),
     _command(
-        "getconnection connect mysqli pdo",
+        "getconnection,connect(,connect (,mysqli,pdo(,pdo (,createconnection",
         r"\b(?:getConnection|(?:mysqli?|pg|psycopg2?|pymysql|oracledb|cx_Oracle)?[_.]?connect|"
         r"mysqli|PDO|createConnection)\s*\((?:[^,()\n]+,\s*){2}[\"']([^\"'\n]{3,})[\"']",
     ),
-    _command("xfreerdp rdesktop", rf"\brdesktop\b{_REST}\s-p\s*{_V}"),
-    _command("frpc gost -l", r"\bgost\b[^\n]*?-[LF][ =]?\S*?://[^\s:@]+:([^\s@]+)@"),
+    _command("xfreerdp,rdesktop", rf"\brdesktop\b{_REST}\s-p\s*{_V}"),
+    _command("frpc,gost,-l", r"\bgost\b[^\n]*?-[LF][ =]?\S*?://[^\s:@]+:([^\s@]+)@"),
 )
-
-
-_GATES: Final = Gates((gate for c in _COMMANDS for gate in c.gates), ignore_case=True)
 
 
 def detect(sheet: Sheet) -> None:
     """Find passwords on command lines."""
-    present = _GATES.present(sheet.data)
-    for command in _COMMANDS:
-        if not present.isdisjoint(command.gates):
-            _find(sheet, command)
+    for pattern in _COMMANDS:
+        _find(sheet, pattern)
 
 
-def _find(sheet: Sheet, command: Command) -> None:
-    for match in sheet.matches(command.pattern):
-        for group in range(1, command.pattern.groups + 1):
+def _find(sheet: Sheet, pattern: Pattern) -> None:
+    for match in sheet.matches(pattern):
+        for group in range(1, pattern.groups + 1):
             start, end = match.span(group)
             if start >= 0:
                 _add(sheet, start, end)

@@ -21,31 +21,42 @@ _SCHEMED: Final = linear(
     r"3}(?:[:=,]|=>|\s)\s{0,3}(?:\\?[\"'`])?[fb]?[\"']?"
     r"([A-Za-z][A-Za-z0-9\-]{1,24})[ \t]{1,4}([A-Za-z0-9._~+/=\-:!@#$%^&*]{8,})",
     ignore_case=True,
+    gates=("auth", "credential"),
 )
-_BASIC: Final = linear(r"\bbasic[ \t]{1,4}([A-Za-z0-9+/_\-]{8,}={0,2})", ignore_case=True)
+_BASIC: Final = linear(
+    r"\bbasic[ \t]{1,4}([A-Za-z0-9+/_\-]{8,}={0,2})", ignore_case=True, gates=("basic",)
+)
 _BEARER: Final = linear(
-    r"\bbearer(?:[ \t]{1,4}|%20|\+)([A-Za-z0-9._~+/=\-:|]{12,})", ignore_case=True
+    r"\bbearer(?:[ \t]{1,4}|%20|\+)([A-Za-z0-9._~+/=\-:|]{12,})",
+    ignore_case=True,
+    gates=("bearer",),
 )
 _BARE: Final = linear(
     r"(?:proxy-)?authorization(?:\\?[\"'`])?\]?\s{0,3}(?:[:=,]|=>)\s{0,3}(?:\\?[\"'`])"
     r"?([A-Za-z0-9._~+/=\-]{16,})",
     ignore_case=True,
+    gates=("authorization",),
 )
 _SIGV4: Final = linear(
     r"(?:AWS4|TC3|SDK|OSS4|VOLC|TOS4|HMAC)[A-Z0-9\-]{0,20}[ ,][^\r\n]"
-    r"*?Signature=\"?([0-9a-zA-Z+/=]{28,200})"
+    r"*?Signature=\"?([0-9a-zA-Z+/=]{28,200})",
+    gates=("Signature=",),
 )
 _SIGNATURE_V2: Final = linear(
     r"\b(?:OSS|AWS|QBox|Qiniu|OBS|UCloud|COS|QINIU|UPYUN) [A-Za-z0-9_\-]{8,64}:([A-Za-z0-9+/=_\-]"
-    r"{20,100})"
+    r"{20,100})",
+    gates=("OSS ", "AWS ", "QBox ", "Qiniu ", "OBS ", "UCloud ", "COS ", "QINIU ", "UPYUN "),
 )
-_DIGEST: Final = linear(r"Digest [^\r\n]*?response=\"?([0-9a-fA-F]{32,128})")
+_DIGEST: Final = linear(r"Digest [^\r\n]*?response=\"?([0-9a-fA-F]{32,128})", gates=("Digest ",))
 _COOKIE: Final = linear(
     r"\b((?:set-)?cookie2?)(?:\\?[\"'`])?\]?\s{0,3}(?:[:=]|=>|,)\s{0,3}(?:\\?[\"'`])?([^\r\n\"'`]"
     r"{4,})",
     ignore_case=True,
+    gates=("cookie",),
 )
-_COOKIE_FLAG: Final = linear(r"(?:^|\s)(?:-b|--cookie)[ =]{1,3}[\"']?([^\r\n\"']{4,})")
+_COOKIE_FLAG: Final = linear(
+    r"(?:^|\s)(?:-b|--cookie)[ =]{1,3}[\"']?([^\r\n\"']{4,})", gates=("curl",)
+)
 _CRUMB: Final = re.compile(rb"([^\s=;,]{1,80})=([^;\s]{1,})")
 _ATTRIBUTES: Final = frozenset(
     """
@@ -68,18 +79,13 @@ _WORD_SCHEMES: Final = frozenset(
 
 def detect(sheet: Sheet) -> None:
     """Find credentials in headers."""
-    lowered = sheet.data.lower()
-    if b"auth" in lowered or b"credential" in lowered:
-        _find_authorization(sheet)
-    if b"basic" in lowered:
-        for match in sheet.matches(_BASIC):
-            if decodes_to_pair(match.group(1)):
-                sheet.add(*match.span(1), kind="basic_auth", rule="header.basic", rank=55)
-    if b"bearer" in lowered:
-        for match in sheet.matches(_BEARER):
-            _add_opaque(sheet, *match.span(1), kind="bearer_token", rule="header.bearer")
-    if b"cookie" in lowered or b"curl" in lowered:
-        _find_cookies(sheet)
+    _find_authorization(sheet)
+    for match in sheet.matches(_BASIC):
+        if decodes_to_pair(match.group(1)):
+            sheet.add(*match.span(1), kind="basic_auth", rule="header.basic", rank=55)
+    for match in sheet.matches(_BEARER):
+        _add_opaque(sheet, *match.span(1), kind="bearer_token", rule="header.bearer")
+    _find_cookies(sheet)
 
 
 def _find_authorization(sheet: Sheet) -> None:

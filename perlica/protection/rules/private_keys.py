@@ -39,10 +39,17 @@ _DER_START: Final = linear(
     r"IBAAJB|MI[A-Za-z0-9+/]{2}AgEAMB[AM]GByqGSM49"
     r"|MH[cQ]CAQEE|MIG[kH]AgEBBD|MC4CAQAwBQYDK2V|MFECAQEwBQYDK2V|b3BlbnNzaC1rZXktdjE|MIIE[a-z]"
     r"gIBAA|MIIJ[A-Z][a-z]*IBAA)"
-    r"[A-Za-z0-9+/=\r\n]{20,}"
+    r"[A-Za-z0-9+/=\r\n]{20,}",
+    gates=("MII", "MIG", "MHcCAQEE", "MHQCAQEE", "MC4CAQAw", "MFECAQEw", "b3BlbnNz"),
 )
-_PUTTY: Final = linear(r"Private-Lines: *\d{1,3}\r?\n((?:[> \t]{0,6}[A-Za-z0-9+/=]{4,100}\r?\n?)+)")
-_XML_RSA: Final = linear(r"<(?:D|P|Q|DP|DQ|InverseQ)>([A-Za-z0-9+/=\s]{20,})</")
+_PUTTY: Final = linear(
+    r"Private-Lines: *\d{1,3}\r?\n((?:[> \t]{0,6}[A-Za-z0-9+/=]{4,100}\r?\n?)+)",
+    gates=("Private-Lines:",),
+)
+_XML_RSA: Final = linear(
+    r"<(?:D|P|Q|DP|DQ|InverseQ)>([A-Za-z0-9+/=\s]{20,})</",
+    gates=("<D>", "<P>", "<Q>", "<DP>", "<DQ>", "<InverseQ>"),
+)
 _JWK: Final = linear(r"\"(?:d|p|q|dp|dq|qi|k)\"\s{0,3}:\s{0,3}\"([A-Za-z0-9_\-]{20,})\"")
 
 

@@ -24,15 +24,17 @@ _NAMED: Final = linear(
     r"([A-Za-z0-9_.$\\\-]{2,})(?:\\?[\"'])?\s*(?:[,;]|</[a-z]{1,10}>|<)?\s*(?:(?:type|encrypted|"
     r"masked|protected|sensitive|isSecret|secret)(?:\\?[\"'])?\s*[=:]\s*(?:\\?[\"'])?\w{1,"
     r"20}(?:\\?[\"'])?[,\s]+)?"
-    r"(?:\\?[\"']|-\s|<)?(?:value|val|default|defaultvalue|content|data|v|text)(?:\\?[\"'])"
+    r"(?:\\?[\"']|-\s|<)?(?:value|val|default|defaultvalue|content)(?:\\?[\"'])"
     r"?\s*[=:>]{1,2}\s*",
     ignore_case=True,
+    gates=("val", "default", "content"),
 )
 _VALUED: Final = linear(
     r"(?:value|val|v)(?:\\?[\"'])?\s*[=:]\s*(?:\\?[\"'])([^\"'\\\r\n]{4,})(?:\\?[\"'])\s*,"
     r"?\s*(?:\\?[\"'])?(?:name|key|k)(?:\\?[\"'])?\s*[=:]\s*(?:\\?[\"'])([A-Za-z0-9_.\-]{2,})"
     r"(?:\\?[\"'])",
     ignore_case=True,
+    gates=("val", '"v"', "'v'"),
 )
 _MANIFEST: Final = re.compile(
     rb"""(?:^|\n)([> \t]*(?:- )?)["']?kind["']?:[ \t]*["']?Secret["']?[ \t]*\r?(?=\n|$)"""
@@ -54,6 +56,7 @@ _HEADER: Final = linear(
     r"(?:^|\n)([^\n:={}()<>\\$;]*(?:passw|pwd|\bpass\b|secret|token|api.?key|access.?key|密码|口令|"
     r"密钥|令牌)[^\n:={}()<>\\$;]*)\r?\n",
     ignore_case=True,
+    gates=("passw", "pwd", "pass", "secret", "token", "key", "密码", "口令", "密钥", "令牌"),
 )
 _CHINESE_HEADERS: Final = {
     "密码": "password",

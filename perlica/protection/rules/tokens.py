@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from perlica.protection.engine import Gates, Match, Pattern, linear
+from perlica.protection.engine import Pattern, linear
 from perlica.protection.rules.token_table import TABLES
 from perlica.protection.sheet import Sheet
 from perlica.protection.wording import is_dice
@@ -60,18 +60,15 @@ _PREFIXES: Final = linear("|".join(re.escape(p.decode()) for p in sorted(_TOKENS
 _SHAPES: Final = (
     ("jwt", "eyJ", r"eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]*){1,3}"),
     ("telegram_token", ":A", r"\b\d{8,10}:A[A-Za-z0-9_\-]{34}"),
-    ("zhipu_key", ".", r"\b[0-9a-f]{32}\.[A-Za-z0-9]{16}"),
     (
         "discord_token",
-        ".",
+        "",
         r"\b[MNO][A-Za-z0-9_\-]{23,27}\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9_\-]{27,45}",
     ),
     ("serverchan_key", "SCT", r"\bSCT\d{3,8}T[A-Za-z0-9]{20,}"),
-    ("mailchimp_key", "-us", r"\b[0-9a-f]{32}-us\d{1,2}"),
     ("azure_secret", "Q~", r"[A-Za-z0-9_~.\-]{3}\dQ~[A-Za-z0-9_~.\-]{31,34}"),
     ("terraform_token", ".atlasv1.", r"\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_\-=]{40,}"),
     ("azure_devops_token", "AZDO", r"\b[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}"),
-    ("airtable_token", "pat", r"\bpat[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
     ("baidu_key", "bce-v3/", r"bce-v3/[A-Za-z0-9\-]{10,}/[0-9a-f]{40}"),
     ("google_fcm_key", "AAAA", r"\bAAAA[A-Za-z0-9_\-]{7}:[A-Za-z0-9_\-]{100,}"),
     (
@@ -79,12 +76,10 @@ _SHAPES: Final = (
         "access_token$",
         r"access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}",
     ),
-    ("nats_seed", "S", r"\bS[UAOCNX][A-Z2-7]{56}\b"),
+    ("nats_seed", "", r"\bS[UAOCNX][A-Z2-7]{56}\b"),
     ("onepassword_key", "A3-", r"A3-[A-Z0-9]{6}-[A-Z0-9]{6}(?:-?[A-Z0-9]{5}){4}"),
     ("fly_token", "FlyV1 ", r"FlyV1 [A-Za-z0-9_+/=,\-]{40,}"),
     ("k3s_token", "K10", r"K10[0-9a-f]{64}::[a-z]+:[0-9a-f]{32}"),
-    ("asana_token", ":", r"\b[012]/\d{13,17}(?:/\d{13,17})?:[0-9a-f]{32}"),
-    ("ghost_key", ":", r"\b[0-9a-f]{24}:[0-9a-f]{64}"),
     ("clickup_token", "pk_", r"pk_\d{6,10}_[A-Z0-9]{32}"),
     ("proxmox_token", "PVEAPIToken=", r"PVEAPIToken=[^\s=]+=[0-9a-f\-]{36}"),
     (
@@ -93,10 +88,14 @@ _SHAPES: Final = (
         r"SCRAM-SHA-256\$\d+:[A-Za-z0-9+/=]{16,}\$[A-Za-z0-9+/=:]{40,}",
     ),
     ("password_hash", "$2", r"\$2[abxy]?\$\d\d\$[./A-Za-z0-9]{50,53}"),
-    ("password_hash", "$", r"\$(?:apr1|1|5|6|7|y|gy|sha1)\$(?:rounds=\d+\$)?[./A-Za-z0-9$]{8,}"),
     (
         "password_hash",
-        "$",
+        "$apr1$|$1$|$5$|$6$|$7$|$y$|$gy$|$sha1$",
+        r"\$(?:apr1|1|5|6|7|y|gy|sha1)\$(?:rounds=\d+\$)?[./A-Za-z0-9$]{8,}",
+    ),
+    (
+        "password_hash",
+        "$argon2|$scrypt|$pbkdf2",
         r"\$(?:argon2(?:id|i|d)?|scrypt|pbkdf2(?:-sha\d+)?)\$[./A-Za-z0-9$=,+\-]{30,}",
     ),
     ("password_hash", "pbkdf2", r"pbkdf2(?:_sha\d+|:sha\d+)?[$:][./A-Za-z0-9$:=,+\-]{40,}"),
@@ -107,18 +106,31 @@ _SHAPES: Final = (
     ),
     (
         "password_hash",
-        "}",
+        "{SHA|{SSHA|{MD5|{SMD5|{CRYPT|{PBKDF2",
         r"\{(?:S?SHA\d{0,3}|S?MD5|CRYPT|PBKDF2[A-Z0-9\-]*)\}[A-Za-z0-9+/=$.]{16,}",
     ),
-    ("password_hash", "*", r"\*[0-9A-F]{40}\b"),
 )
-_SHAPED: Final = tuple((kind, gate, linear(pattern)) for kind, gate, pattern in _SHAPES)
-_GATES: Final = Gates(gate for _, gate, _ in _SHAPES)
+_SHAPED: Final = tuple(
+    (kind, linear(pattern, gates=gate.split("|") if gate else ()))
+    for kind, gate, pattern in _SHAPES
+)
+_HEX_RUN: Final = linear(r"[0-9a-f]{24,}|[0-9A-F]{40,}")
+_BEHIND_HEX: Final = (
+    ("zhipu_key", 32, re.compile(rb"\.[A-Za-z0-9]{16}")),
+    ("mailchimp_key", 32, re.compile(rb"-us\d{1,2}")),
+    ("ghost_key", 24, re.compile(rb":[0-9a-f]{64}")),
+)
+_BEFORE_HEX: Final = (
+    ("airtable_token", 64, re.compile(rb"(?<![A-Za-z0-9])pat[A-Za-z0-9]{14}\.$")),
+    ("asana_token", 32, re.compile(rb"(?<![A-Za-z0-9])[012]/\d{13,17}(?:/\d{13,17})?:$")),
+    ("password_hash", 40, re.compile(rb"\*$")),
+)
+_REACH_BEFORE: Final = 48
 _LONGEST_TOKEN: Final = 16 * 1024
 _WORD: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
 _GLUE: Final = frozenset(b"-_./+")
 KINDS: Final = frozenset(row.kind for rows in _TOKENS.values() for row in rows) | {
-    kind for kind, _, _ in _SHAPES
+    kind for kind, _, _ in (*_SHAPES, *_BEHIND_HEX, *_BEFORE_HEX)
 }
 
 
@@ -130,12 +142,26 @@ def detect(sheet: Sheet) -> None:
         start = match.start()
         if start >= behind and (start == 0 or data[start - 1] not in _WORD):
             behind = _read_token(sheet, start, match.group())
-    present = _GATES.present(data)
-    for kind, gate, pattern in _SHAPED:
-        if gate in present:
-            for match in sheet.matches(pattern):
-                if match.start() == 0 or data[match.start() - 1] not in _WORD:
-                    _read_shape(sheet, match, kind)
+    for kind, pattern in _SHAPED:
+        for shape in sheet.matches(pattern):
+            if shape.start() == 0 or data[shape.start() - 1] not in _WORD:
+                _add_shape(sheet, *shape.span(), kind)
+    for run in sheet.matches(_HEX_RUN):
+        _read_around_hex(sheet, *run.span())
+
+
+def _read_around_hex(sheet: Sheet, start: int, end: int) -> None:
+    """Shapes that are told by what stands beside a run of hexadecimal digits."""
+    data, length = sheet.data, end - start
+    for kind, usual, behind in _BEHIND_HEX:
+        found = behind.match(data, end) if length == usual else None
+        if found and (start == 0 or data[start - 1] not in _WORD):
+            _add_shape(sheet, start, found.end(), kind)
+    for kind, usual, before in _BEFORE_HEX:
+        if length == usual:
+            found = before.search(data[max(0, start - _REACH_BEFORE) : start])
+            if found:
+                _add_shape(sheet, start - len(found.group()), end, kind)
 
 
 def _read_token(sheet: Sheet, start: int, prefix: bytes) -> int:
@@ -179,8 +205,7 @@ def _has_dice_part(body: str) -> bool:
     return any(is_dice(part) for part in re.split(r"[-_.]", body))
 
 
-def _read_shape(sheet: Sheet, match: Match, kind: str) -> None:
-    start, end = match.span()
+def _add_shape(sheet: Sheet, start: int, end: int, kind: str) -> None:
     data = sheet.data
     text = data[start:end].rstrip(b".")
     if _FILLER.search(text):
@@ -191,19 +216,34 @@ def _read_shape(sheet: Sheet, match: Match, kind: str) -> None:
     sheet.add(start, end, kind=kind, rule=f"shape.{kind}", rank=70)
 
 
+def _prefix_of(run: bytes) -> bytes | None:
+    """Return the token prefix that `run` begins with."""
+    for prefix in _BY_START.get(run[:2], ()):
+        if run.startswith(prefix):
+            return prefix
+    return None
+
+
+def _by_start() -> dict[bytes, tuple[bytes, ...]]:
+    found: dict[bytes, tuple[bytes, ...]] = {}
+    for prefix in sorted(_TOKENS, reverse=True):
+        found[prefix[:2]] = (*found.get(prefix[:2], ()), prefix)
+    return found
+
+
+_BY_START: Final = _by_start()
+
+
 def begins(run: bytes) -> bool:
     """Return whether `run` begins like a token (asked before lines are joined)."""
-    return _PREFIXES.match(run) is not None
+    return _prefix_of(run) is not None
 
 
 def completes(run: bytes) -> bool:
     """Return whether `run` is a token of a fixed length that is all there (asked before lines are
     joined).
     """
-    match = _PREFIXES.match(run)
-    if not match:
-        return False
-    return any(
-        row.usual and len(run) >= row.usual and row.pattern.match(run)
-        for row in _TOKENS[match.group()]
+    prefix = _prefix_of(run)
+    return prefix is not None and any(
+        row.usual and len(run) >= row.usual and row.pattern.match(run) for row in _TOKENS[prefix]
     )

@@ -8,26 +8,32 @@ import re
 from typing import Final
 from urllib.parse import unquote
 
-from perlica.protection.engine import Gates, Pattern, linear
+from perlica.protection.engine import Pattern, linear
 from perlica.protection.sheet import Sheet
 from perlica.protection.values import UUID, is_stand_in, is_strong
 from perlica.protection.wording import is_dice
 
 KINDS: Final = frozenset({"url_password", "url_token", "webhook", "signed_url", "share_link"})
 
-_USERINFO: Final = linear(r"://([^\s/@:?#\"'`<>]*):([^\s/\"'`<>]+)@[A-Za-z0-9\[_%$\{]")
-_USERINFO_SLASH: Final = linear(
-    r"://([^\s/@:?#\"'`<>.]*):([^\s@\"'`<>]+)@[A-Za-z0-9.\-]+(?::\d+|/)"
+_USERINFO: Final = linear(
+    r"://([^\s/@:?#\"'`<>]*):([^\s/\"'`<>]+)@[A-Za-z0-9\[_%$\{]", gates=("://",)
 )
-_LONE_USER: Final = linear(r"https?://([A-Za-z0-9_\-.~%]{16,})@[A-Za-z0-9]")
-_DRIVER: Final = linear(r"([A-Za-z0-9_.\-]+):([^\s/:\"'`<>]+)@(?:tcp|tcp6|unix|udp)\(")
+_USERINFO_SLASH: Final = linear(
+    r"://([^\s/@:?#\"'`<>.]*):([^\s@\"'`<>]+)@[A-Za-z0-9.\-]+(?::\d+|/)", gates=("://",)
+)
+_LONE_USER: Final = linear(r"https?://([A-Za-z0-9_\-.~%]{16,})@[A-Za-z0-9]", gates=("://",))
+_DRIVER: Final = linear(
+    r"([A-Za-z0-9_.\-]+):([^\s/:\"'`<>]+)@(?:tcp|tcp6|unix|udp)\(", gates=("@tcp", "@unix", "@udp")
+)
 _THIN: Final = linear(
     r"(?:thin:|sqlplus(?:\s+-\w+)*\s+|imp(?:dp)?\s+|exp(?:dp)?\s+|sqlldr\s+)\"?([A-Za-z0-9_$#.\-]"
-    r"{1,40})/(\"[^\"\n]+\"|[^\s/\"']+)(?:@[A-Za-z0-9_.:/\-]*|\s|$)"
+    r"{1,40})/(\"[^\"\n]+\"|[^\s/\"']+)(?:@[A-Za-z0-9_.:/\-]*|\s|$)",
+    gates=("thin:", "sqlplus", "impdp", "expdp", "imp ", "exp ", "sqlldr"),
 )
 _BARE_PAIR: Final = linear(
     r"(?:^|[\s=\"'`(])(?:[A-Za-z0-9_.\-]+[/\\])?([A-Za-z][A-Za-z0-9_.\-]*):([^\s:@/\"'`<>]{6,})"
-    r"@(?:(?:\d{1,3}\.){3}\d{1,3}|[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)+)"
+    r"@(?:(?:\d{1,3}\.){3}\d{1,3}|[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)+)",
+    gates=("@",),
 )
 _SIGNED: Final = linear(
     r"[?&;](?:sig|signature|x-amz-signature|x-amz-security-token|x-goog-signature|"
@@ -39,80 +45,92 @@ _SIGNED: Final = linear(
     r"|x-oss-credential|x-amz-credential|accesskeyid|code|e_sig|wssecret|wstoken|txsecret|upsig|"
     r"hdnts)=([^\s&\"'`<>#\\]{12,})",
     ignore_case=True,
+    gates=(
+        "sig=",
+        "signature=",
+        "token=",
+        "key=",
+        "ticket=",
+        "hmac=",
+        "keyid=",
+        "-ak=",
+        "credential=",
+        "code=",
+        "secret=",
+        "hdnts=",
+    ),
+)
+_HOOK_SHAPES: Final = (
+    (
+        "hooks.slack",
+        r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/([A-Za-z0-9/_\-]{20,})",
+    ),
+    (
+        "/webhooks/",
+        r"discord(?:app)?\.com/api(?:/v\d+)?/webhooks/\d{15,22}/([A-Za-z0-9_\-]{40,100})",
+    ),
+    ("qyapi.", r"qyapi\.weixin\.qq\.com/[a-z/\-]+\?(?:[\w=&]*&)?key=([A-Za-z0-9\-]{16,})"),
+    ("dingtalk", r"oapi\.dingtalk\.com/robot/send\?(?:[\w=&]*&)?access_token=([A-Za-z0-9]{32,80})"),
+    (
+        "/hook/",
+        r"open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/(?:v2/)?hook/([A-Za-z0-9\-]{16,})",
+    ),
+    (
+        "trigger-webhook",
+        r"www\.(?:feishu\.cn|larksuite\.com)/flow/api/trigger-webhook/([A-Za-z0-9\-]{16,})",
+    ),
+    (
+        "office.com/webhook",
+        r"(?:webhook\.office\.com/webhookb2|outlook\.office\.com/webhook)/([A-Za-z0-9@\-/]{40,})",
+    ),
+    ("api.telegram", r"api\.telegram\.org/(?:file/)?bot(\d{6,12}:[A-Za-z0-9_\-]{30,50})"),
+    ("hooks.zapier", r"hooks\.zapier\.com/hooks/catch/(\d{3,12}/[A-Za-z0-9]{5,20})"),
+    (
+        "maker.ifttt",
+        r"maker\.ifttt\.com/(?:trigger/[^\s/]+/(?:json/)?)?(?:with/key|use)/([A-Za-z0-9_\-]{16,})",
+    ),
+    ("://hook.", r"hook\.(?:[a-z0-9]{2,6}\.)?(?:make|integromat)\.com/([A-Za-z0-9]{20,64})"),
+    ("ftqq", r"(?:sctapi|sc)\.ftqq\.com/([A-Za-z0-9]{20,80})\.send"),
+    ("api.day.app", r"api\.day\.app/([A-Za-z0-9]{18,40})"),
+    ("/hooks/", r"/hooks/([a-z0-9]{26})\b"),
+    ("/hooks/", r"/hooks/([A-Za-z0-9]{17,24}/[A-Za-z0-9]{30,80})"),
+    ("hc-ping", r"hc-ping\.com/([A-Za-z0-9\-]{20,80})"),
+    (
+        "hook/|hooks/|notify/|callback/|incoming/",
+        r"(?:hook|notify|callback)s?/(?:incoming/)?([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})",
+    ),
+    ("chat.googleapis", r"chat\.googleapis\.com/v1/spaces/[\w\-]+/messages\?([^\s\"'<>]{20,})"),
+    ("logic.azure", r"logic\.azure\.com[^\s\"'<>]*[?&]sig=([A-Za-z0-9_\-%]{20,100})"),
+    (
+        "subscribe/|sub/|link/|/client/",
+        r"(?:subscribe|sub|link|api/v\d/client)/([A-Za-z0-9]{16,})(?:[?/\s\"']|$)",
+    ),
 )
 _HOOKS: Final = tuple(
-    linear(pattern, ignore_case=True)
-    for pattern in (
-        r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/([A-Za-z0-9/_\-]{20,})",
-        r"discord(?:app)?\.com/api(?:/v\d+)?/webhooks/\d{15,22}/([A-Za-z0-9_\-]{40,100})",
-        r"qyapi\.weixin\.qq\.com/[a-z/\-]+\?(?:[\w=&]*&)?key=([A-Za-z0-9\-]{16,})",
-        r"oapi\.dingtalk\.com/robot/send\?(?:[\w=&]*&)?access_token=([A-Za-z0-9]{32,80})",
-        r"open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/(?:v2/)?hook/([A-Za-z0-9\-]{16,})",
-        r"www\.(?:feishu\.cn|larksuite\.com)/flow/api/trigger-webhook/([A-Za-z0-9\-]{16,})",
-        r"(?:webhook\.office\.com/webhookb2|outlook\.office\.com/webhook)/([A-Za-z0-9@\-/]{40,})",
-        r"api\.telegram\.org/(?:file/)?bot(\d{6,12}:[A-Za-z0-9_\-]{30,50})",
-        r"hooks\.zapier\.com/hooks/catch/(\d{3,12}/[A-Za-z0-9]{5,20})",
-        r"maker\.ifttt\.com/(?:trigger/[^\s/]+/(?:json/)?)?(?:with/key|use)/([A-Za-z0-9_\-]{16,})",
-        r"hook\.(?:[a-z0-9]{2,6}\.)?(?:make|integromat)\.com/([A-Za-z0-9]{20,64})",
-        r"(?:sctapi|sc)\.ftqq\.com/([A-Za-z0-9]{20,80})\.send",
-        r"api\.day\.app/([A-Za-z0-9]{18,40})",
-        r"/hooks/([a-z0-9]{26})\b",
-        r"/hooks/([A-Za-z0-9]{17,24}/[A-Za-z0-9]{30,80})",
-        r"hc-ping\.com/([A-Za-z0-9\-]{20,80})",
-        (
-            r"(?:hook|webhook|notify|callback)s?/(?:incoming/)?([0-9a-f]{8}-(?:[0-9a-f]{4}-)"
-            r"{3}[0-9a-f]{12})"
-        ),
-        r"chat\.googleapis\.com/v1/spaces/[\w\-]+/messages\?([^\s\"'<>]{20,})",
-        r"logic\.azure\.com[^\s\"'<>]*[?&]sig=([A-Za-z0-9_\-%]{20,100})",
-        r"(?:subscribe|sub|link|api/v\d/client)/([A-Za-z0-9]{16,})(?:[?/\s\"']|$)",
-    )
+    linear(pattern, ignore_case=True, gates=gates.split("|")) for gates, pattern in _HOOK_SHAPES
 )
-_HOOK_GATES: Final = (
-    "hooks.slack",
-    "/webhooks/",
-    "qyapi.",
-    "dingtalk",
-    "/hook/",
-    "trigger-webhook",
-    "office.com/webhook",
-    "api.telegram",
-    "hooks.zapier",
-    "maker.ifttt",
-    "://hook.",
-    "ftqq",
-    "api.day.app",
-    "/hooks/",
-    "/hooks/",
-    "hc-ping",
-    "",
-    "chat.googleapis",
-    "logic.azure",
-    "",
-)
-_GATES: Final = Gates(filter(None, _HOOK_GATES), ignore_case=True)
+_LOOSE: Final = (_HOOKS[16], _HOOKS[19])
 _SHARE: Final = linear(
     r"(?:ss|ssr|vmess|trojan|trojan-go|vless|hysteria|hysteria2|hy2|tuic|snell|anytls|"
     r"naive\+https|wireguard|juicity)://([A-Za-z0-9+/=_\-%:.~!*@$&]{6,})",
+    gates=("://",),
 )
 _TROJAN: Final = linear(
     r"(?:trojan|trojan-go|hysteria2?|hy2|anytls|juicity|tuic|snell)://([^\s\"'`<>]+)"
-    r"@[A-Za-z0-9.\-\[\]:]+:\d+"
+    r"@[A-Za-z0-9.\-\[\]:]+:\d+",
+    gates=("://",),
 )
 _DIGITS_PATH: Final = re.compile(r"\d{1,5}(?:[/?#].*)?$")
 
 
 def detect(sheet: Sheet) -> None:
     """Find secrets in addresses."""
-    data = sheet.data
-    if b"@" in data:
-        _find_userinfo(sheet)
-    if b"://" in data:
-        _find_share_links(sheet)
-        _find_hooks(sheet)
-    if b"=" in data:
-        for match in sheet.matches(_SIGNED):
-            _add_signed(sheet, *match.span(1))
+    _find_userinfo(sheet)
+    _find_share_links(sheet)
+    for pattern in _HOOKS:
+        _find_hook(sheet, pattern, loose=pattern in _LOOSE)
+    for match in sheet.matches(_SIGNED):
+        _add_signed(sheet, *match.span(1))
 
 
 def _find_userinfo(sheet: Sheet) -> None:
@@ -163,13 +181,6 @@ def _find_share_links(sheet: Sheet) -> None:
 def _add_share(sheet: Sheet, start: int, end: int) -> None:
     if not is_stand_in(_text(sheet, start, end)):
         sheet.add(start, end, kind="share_link", rule="url.share", rank=65)
-
-
-def _find_hooks(sheet: Sheet) -> None:
-    present = _GATES.present(sheet.data)
-    for gate, pattern in zip(_HOOK_GATES, _HOOKS, strict=True):
-        if not gate or gate in present:
-            _find_hook(sheet, pattern, loose=not gate)
 
 
 def _find_hook(sheet: Sheet, pattern: Pattern, *, loose: bool) -> None:

@@ -19,7 +19,9 @@ _MARKED: Final = linear(
     r"\b([A-Za-z][A-Za-z]{1,15}(?:[_\-][A-Za-z0-9]{1,10}){0,3}[_\-])([A-Za-z0-9][A-Za-z0-9_\-]"
     r"{21,}[A-Za-z0-9=]{1,3})"
 )
-_CLIENT_SECRET: Final = linear(r"\b[a-z]{2,8}_[A-Za-z0-9]{8,}_secret_[A-Za-z0-9]{12,}")
+_CLIENT_SECRET: Final = linear(
+    r"\b[a-z]{2,8}_[A-Za-z0-9]{8,}_secret_[A-Za-z0-9]{12,}", gates=("_secret_",)
+)
 _TELLING: Final = re.compile(
     r"(?:^|[_\-])(?:[a-z]*keys?|tok|[a-z]*token|[a-z]*secret|sk|pat|api|live|prod|prd|test|auth|"
     r"access|bot|sec|cred|oauth|pass|sess|svc|refresh|admin|private)[_\-]",

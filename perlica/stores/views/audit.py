@@ -109,7 +109,7 @@ WITH RECURSIVE next (kind) AS (
     UNION ALL
     SELECT (SELECT min(kind) FROM audit_events WHERE kind > next.kind) FROM next
     WHERE next.kind IS NOT NULL LIMIT 200)
-SELECT CAST(kind AS BLOB) AS kind FROM next WHERE kind IS NOT NULL
+SELECT CAST(substr(kind, 1, 200) AS BLOB) AS kind FROM next WHERE kind IS NOT NULL
 """
 
 
@@ -128,15 +128,16 @@ def search(
     sql, bindings = _statement(wanted)
     until_s = monotonic_s() + within_s
     found: list[AuditView] = []
-    while high >= low and len(found) < limit:
+    while high >= low and len(found) <= limit:
         bottom = max(low, high - STRIDE_ROWS + 1)
-        span = {"low": bottom, "high": high, "limit": limit - len(found)}
+        # One more than wanted, which says whether there is anything older.
+        span = {"low": bottom, "high": high, "limit": limit + 1 - len(found)}
         found += [_event(row) for row in read_all(db, sql, {**bindings, **span})]
         high = bottom - 1
         if monotonic_s() > until_s:
             break
-    if len(found) == limit:
-        return AuditPage(events=tuple(found), next_before=found[-1].id)
+    if len(found) > limit:
+        return AuditPage(events=tuple(found[:limit]), next_before=found[limit - 1].id)
     if high < low:
         return AuditPage(events=tuple(found), next_before=None)
     row = db.query_one(_TIME_OF, {"id": high + 1})

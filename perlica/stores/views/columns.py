@@ -29,9 +29,11 @@ class Excerpt:
     is_cut: bool
 
 
-def texts(*names: str) -> str:
-    """Columns of a select list that cannot fail to be read; `a.b` is called `b`."""
-    return ", ".join(f"CAST({name} AS BLOB) AS {_bare(name)}" for name in names)
+def texts(*names: str, code_points: int = LINE_CODE_POINTS) -> str:
+    """Columns of a select list that cannot fail to be read, nor be long; `a.b` is called `b`."""
+    return ", ".join(
+        f"CAST(substr({name}, 1, {code_points}) AS BLOB) AS {_bare(name)}" for name in names
+    )
 
 
 def excerpt(expression: str, code_points: int, *, called: str = "") -> str:

@@ -22,7 +22,7 @@ class Waiting:
     queued_sends: int
     failed_sends: int
     sandboxes: int
-    unconfirmed_sandboxes: int
+    orphans: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +57,9 @@ SELECT
         AND state <> 'unknown') AS queued_sends,
     (SELECT count(*) FROM outbox_messages WHERE state IN ('refused', 'dead')) AS failed_sends,
     (SELECT count(*) FROM sandboxes WHERE slot IS NOT NULL) AS sandboxes,
-    (SELECT count(*) FROM sandboxes WHERE slot IS NOT NULL AND state = 'unconfirmed')
-        AS unconfirmed_sandboxes
+    (SELECT count(*) FROM orphans WHERE state = 'open')
+        + (SELECT count(*) FROM sandboxes WHERE slot IS NOT NULL AND state = 'unconfirmed'
+            AND id NOT IN (SELECT sandbox_id FROM orphans WHERE state = 'open')) AS orphans
 """
 _SCHEMA: Final = "SELECT max(version) AS version FROM schema_versions"
 _LAST_HEARD: Final = "SELECT max(stored_at_ms) AS at_ms FROM group_messages"

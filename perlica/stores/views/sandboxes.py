@@ -34,6 +34,7 @@ class SandboxView:
     created_at_ms: int
     last_active_at_ms: int
     ended_at_ms: int | None
+    idle_ms: int
     has_unknown: bool
 
 
@@ -51,10 +52,11 @@ class ImageView:
 _TEXTS: Final = texts(
     "name", "state", "state_reason", "node", "instance", "image_digest", "network"
 )
+_LIMITS: Final = texts("limits", code_points=4_096)
 _PURPOSE: Final = excerpt("purpose", PASSAGE_CODE_POINTS)
 _SELECT: Final = f"""
-SELECT id, slot, image_revision, created_at_ms, last_active_at_ms, ended_at_ms,
-    {_TEXTS}, {_PURPOSE}, CAST(substr(limits, 1, 4096) AS BLOB) AS limits,
+SELECT id, slot, image_revision, created_at_ms, last_active_at_ms, ended_at_ms, idle_ms,
+    {_TEXTS}, {_PURPOSE}, {_LIMITS},
     EXISTS (SELECT 1 FROM operations JOIN sandbox_operations AS done
         ON done.operation_id = operations.id
         WHERE operations.state = 'unknown' AND done.sandbox_id = sandboxes.id) AS has_unknown
@@ -63,7 +65,7 @@ FROM sandboxes
 _LIVING: Final = f"{_SELECT} WHERE slot IS NOT NULL ORDER BY slot"
 _ENDED: Final = f"{_SELECT} WHERE slot IS NULL ORDER BY id DESC LIMIT :limit"
 _FIND: Final = f"{_SELECT} WHERE id = :id"
-_IMAGE_TEXTS: Final = texts("reference", "digest", "introduction")
+_IMAGE_TEXTS: Final = texts("reference", "digest", "introduction", code_points=PASSAGE_CODE_POINTS)
 _IMAGE: Final = f"""
 SELECT {_IMAGE_TEXTS}, revision, updated_at_ms
 FROM sandbox_image_config

@@ -82,6 +82,8 @@ _TEXTS: Final = texts(
     "tasks.context_version",
 )
 
+_FACTS: Final = texts("tasks.window_facts", code_points=4_096)
+
 
 def _select(asked_code_points: int) -> str:
     asked = excerpt("trigger_message.content", asked_code_points, called="asked")
@@ -89,7 +91,7 @@ def _select(asked_code_points: int) -> str:
 SELECT tasks.rowid AS place, {_TEXTS}, {asked}, tasks.step, tasks.requester_id,
     tasks.created_at_ms, tasks.active_ms, tasks.active_since_ms, tasks.ended_at_ms,
     tasks.model_calls, tasks.tool_calls, tasks.input_tokens, tasks.output_tokens, tasks.crashes,
-    CAST(substr(tasks.window_facts, 1, 4096) AS BLOB) AS window_facts,
+    {_FACTS},
     CAST(substr(coalesce(trigger_message.display_name, ''), 1, 64) AS BLOB) AS requester_name
 FROM tasks LEFT JOIN group_messages AS trigger_message ON trigger_message.id = tasks.trigger_row
 """  # noqa: S608 - joined from constants only

@@ -61,11 +61,12 @@ _TEXTS: Final = texts(
     "policy_version",
     "state",
 )
+_OWNERS: Final = texts("owners", code_points=4_096)
 _PLAN: Final = excerpt("plan", DOCUMENT_CODE_POINTS)
 _SUMMARY: Final = excerpt("target_summary", 1_000)
 _SELECT: Final = f"""
 SELECT rowid AS place, {_TEXTS}, {_PLAN}, {_SUMMARY},
-    CAST(substr(owners, 1, 4096) AS BLOB) AS owners, attempts, created_at_ms, expires_at_ms,
+    {_OWNERS}, attempts, created_at_ms, expires_at_ms,
     decided_by, decided_at_ms, consumed_at_ms
 FROM approvals
 """  # noqa: S608 - joined from constants only

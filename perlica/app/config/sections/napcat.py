@@ -188,3 +188,12 @@ class OutboxSection(Section):
             example="20",
         ),
     ] = 20
+    receipt_emoji_id: Annotated[
+        Whole,
+        Field(ge=0, le=999_999),
+        Meaning(
+            zh="受理任务时贴在原消息上的表情编号（76 是赞）；0 为不贴",
+            en="emoticon put on a message whose task was taken (76: thumbs up); 0 for none",
+            example="76",
+        ),
+    ] = 76

@@ -4,6 +4,7 @@ A capability: without the section, or with a value of it missing, sandboxes are 
 says why. A value that is wrong stops the start, as everywhere.
 """
 
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
@@ -77,8 +78,28 @@ class SandboxImageSection(Section):
     ]
 
 
+class SandboxNodeSection(Section):
+    """[[sandbox.nodes]]: one more node beside the first."""
+
+    name: Annotated[
+        NodeName,
+        Meaning(zh="节点名", en="name of the node", example='"node-2"'),
+    ]
+    socket: Annotated[
+        AbsolutePath,
+        Meaning(
+            zh="那个节点的 sandboxd 套接字",
+            en="that node's sandboxd socket",
+            example='"/run/sandboxd-2/sandboxd.sock"',
+        ),
+    ]
+
+
 class SandboxSection(Section):
-    """[sandbox]: sandboxd's socket, the node's name and the limits of one action."""
+    """[sandbox]: sandboxd's socket, the node's name and the limits of one action.
+
+    `socket` and `node` name the first node; `nodes` the others, if there are any.
+    """
 
     socket: Annotated[
         AbsolutePath,
@@ -128,6 +149,33 @@ class SandboxSection(Section):
             example="7",
         ),
     ] = 7
+    look_every_s: Annotated[
+        Seconds,
+        Field(ge=0.02, le=30),
+        Meaning(
+            zh="每隔多少秒查看一次各节点",
+            en="seconds between two looks at each node",
+            example="30",
+        ),
+    ] = 30.0
+    loss_after_s: Annotated[
+        Seconds,
+        Field(ge=0.1, le=604_800),
+        Meaning(
+            zh="节点不间断失联多少秒才判定失联",
+            en="seconds of unbroken silence until a node counts as unreachable",
+            example="900",
+        ),
+    ] = 900.0
+    loss_looks: Annotated[
+        Whole,
+        Field(ge=3, le=100_000),
+        Meaning(
+            zh="判定失联至少要有多少次查看",
+            en="looks that a verdict of silence needs at least",
+            example="20",
+        ),
+    ] = 20
     limits: Annotated[
         SandboxLimitsSection,
         Meaning(zh="每个沙箱的资源上限", en="limits of each sandbox", example="[sandbox.limits]"),
@@ -136,3 +184,13 @@ class SandboxSection(Section):
         SandboxImageSection,
         Meaning(zh="唯一的沙箱镜像", en="the one image", example="[sandbox.image]"),
     ]
+    nodes: Annotated[
+        tuple[SandboxNodeSection, ...],
+        Field(max_length=32),
+        Meaning(zh="其他节点", en="further nodes", example="[[sandbox.nodes]]"),
+    ] = ()
+
+    @property
+    def sockets(self) -> dict[str, Path]:
+        """The socket of each node by its name, the first one first."""
+        return {self.node: self.socket, **{node.name: node.socket for node in self.nodes}}

@@ -1,0 +1,61 @@
+"""What a report speaks for: a digest over everything that decides how sandboxes are made.
+
+Mount options, disk, container profile, system calls, the daemon's own rights, the runtime and the
+programs that it lends. Two nodes with the same digest confine and persist in the same way.
+"""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from sandboxd.config import Config
+from sandboxd.kernel.confinement import CAPABILITIES
+from sandboxd.kernel.mountinfo import read_mounts
+from sandboxd.runtime.profile import Container, container_configuration
+from sandboxd.runtime.programs import files_program
+from sandboxd.storage.overlay import OPTIONS, IdRange
+from sandboxd.wire import Limits
+
+_SOMEWHERE = Path("/somewhere")
+
+
+def configuration_digest(config: Config) -> str:
+    """SHA-256 in hexadecimal digits."""
+    raw = json.dumps(_decisive(config), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(raw.encode("utf-8")).hexdigest()
+
+
+def _decisive(config: Config) -> dict[str, Any]:
+    sample = Container(
+        rootfs=_SOMEWHERE,
+        cgroup="/sample",
+        ids=IdRange(first=config.first_host_id),
+        limits=Limits(),
+        hostname="sample",
+        init=_SOMEWHERE,
+        files=_SOMEWHERE,
+    )
+    return {
+        "overlay": [list(option) for option in OPTIONS],
+        "container": container_configuration(sample),
+        "daemon": sorted(CAPABILITIES),
+        "runtime": Path(config.runtime).name,
+        "layers_by_path": config.layers_by_path,
+        "ceilings": config.ceilings.model_dump(mode="json"),
+        "init": _digest_of(config.init),
+        "files": _digest_of(files_program()),
+    }
+
+
+def _digest_of(program: Path) -> str:
+    with program.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def filesystem_of(path: Path) -> str:
+    """The type of the file system that a path lies on."""
+    device = path.stat().st_dev
+    number = f"{os.major(device)}:{os.minor(device)}"
+    return next((e.fstype for e in reversed(read_mounts()) if e.device == number), "unknown")
