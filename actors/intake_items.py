@@ -4,16 +4,20 @@ Made by `actors.intake_preparing`, stored by `actors.intake`.
 """
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from actors.messages import GroupNotice, SelfMessageSeen
 from perlica.clients.napcat import InboundFrame
+from perlica.clients.onebot import group_of
+from perlica.clients.onebot.fields import positive_number, whole_number
 from perlica.commands.grammar import Malformed, Parsed, Unknown
 from perlica.commands.roles import Role
 from perlica.domain.ids import GroupId, MessageId, UserId
 from perlica.domain.message import IncomingGroupMessage
 from perlica.protection import Protected
 from perlica.stores.messages import MessageKey, StoredAttachment
+
+_MESSAGE_TYPES: Final = ("message", "message_sent")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,16 +63,16 @@ Item = Prepared | Recall | Quarantined | Unreadable | SelfMessageSeen | GroupNot
 def key_of(frame: InboundFrame) -> MessageKey | None:
     """The ids by which a frame's message is marked; None for what is no message."""
     raw = frame.frame
-    if raw.get("post_type") not in {"message", "message_sent"}:
+    if raw.get("post_type") not in _MESSAGE_TYPES:
         return None
-    try:
-        return MessageKey(
-            group_id=GroupId(int(raw["group_id"])),
-            message_id=MessageId(int(raw["message_id"])),
-            real_seq=None if raw.get("real_seq") is None else int(raw["real_seq"]),
-        )
-    except (KeyError, TypeError, ValueError, OverflowError):
+    group_id, message_id = group_of(raw), whole_number(raw.get("message_id"))
+    if group_id is None or message_id is None:
         return None
+    return MessageKey(
+        group_id=GroupId(group_id),
+        message_id=MessageId(message_id),
+        real_seq=positive_number(raw.get("real_seq")),
+    )
 
 
 def key_of_message(message: IncomingGroupMessage) -> MessageKey:

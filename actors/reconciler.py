@@ -15,12 +15,11 @@ from actors.base import Alarm, PerlicaActor, Wires, tell_safely
 from actors.looking import NodeLooker, ReadCluster, start_looking
 from actors.messages import ConnectionChanged, FramesWaiting, OutboxRung, SandboxOrdered, Tick
 from actors.sandbox_desk import Members, SandboxDesk
-from perlica.domain.cancel import CancelToken
 from perlica.domain.clock import monotonic_s
-from perlica.domain.errors import OutcomeUnknown, PerlicaError, StaleState, StoreUnavailable
-from perlica.domain.ids import RowId
+from perlica.domain.errors import PerlicaError, StaleState, StoreUnavailable
+from perlica.domain.ids import OperationId, RowId
 from perlica.domain.node import LossRule, NodeState
-from perlica.domain.operation import OperationState
+from perlica.domain.operation import OPEN_STATES, OperationState
 from perlica.domain.outbox import OutboxKind
 from perlica.domain.policy import Policy
 from perlica.domain.ports import SandboxRunner
@@ -44,7 +43,6 @@ _log = logging.getLogger(__name__)
 _RING_EVERY_S = 5.0
 _UNKNOWN_EVERY_S = 60.0
 _RETENTION_EVERY_S = 600.0
-_SETTLE_WITHIN_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +114,7 @@ class Reconciler(PerlicaActor):
         self._runner = self._make_runner(self._database)
         self._retention = self._make_retention(self._database)
         self._left_open = [operation.id for operation in self._operations.list_open()]
+        self._handed_over: set[OperationId] = set()
         self._orders = None if self._care is None else self._begin_care(self._care)
         self._desk = SandboxDesk(
             database=self._database,
@@ -226,37 +225,39 @@ class Reconciler(PerlicaActor):
     def _settle_left_open(self) -> None:
         """Operations of tasks that ended; those of the living task are the session's business."""
         active = TaskStore(self._database).active_task()
-        still: list[str] = []
-        for operation_id in self._left_open:
+        for operation_id in list(self._left_open):
             operation = self._operations.find(operation_id)
-            if operation is None or operation.state not in {
-                OperationState.queued,
-                OperationState.started,
-            }:
-                continue
-            if active is not None and operation.task_id == active.id:
-                still.append(operation_id)
-                continue
-            self._settle(operation)
-        self._left_open = [operation for operation in self._left_open if operation in still]
+            if operation is None or operation.state not in OPEN_STATES:
+                self._left_open.remove(operation_id)
+                self._handed_over.discard(operation_id)
+                if operation is not None and operation.state is OperationState.unknown:
+                    self._announce_unknown(operation)
+            elif active is None or operation.task_id != active.id:
+                self._settle(operation)
 
     def _settle(self, operation: Operation) -> None:
+        """Take it back if it was never begun; else hand it over once to be looked up.
+
+        What a task began that has ended is stopped: nobody waits for it any more.
+        """
         job = job_to_look_up(self._database, operation.id)
         try:
             if operation.state is OperationState.queued and job is not None:
                 self._runner.abandon(job)
-            elif operation.state is OperationState.queued:
-                with self._database.transaction():
-                    self._operations.abandon(operation.id)
             elif job is None:
                 with self._database.transaction():
-                    self._operations.mark_unknown(operation.id, "crashed")
-            else:
-                self._runner.settle(job, CancelToken(), within_s=_SETTLE_WITHIN_S)
-        except OutcomeUnknown:
-            self._announce_unknown(operation)
+                    self._close_without_sandbox(operation)
+            elif operation.id not in self._handed_over:
+                self._runner.submit(job, stops=operation.task_id is not None)
+                self._handed_over.add(operation.id)
         except (PerlicaError, StaleState) as error:
-            _log.info("settled", extra={"operation": operation.id, "code": error.code})
+            _log.info("not settled yet", extra={"operation": operation.id, "code": error.code})
+
+    def _close_without_sandbox(self, operation: Operation) -> None:
+        if operation.state is OperationState.queued:
+            self._operations.abandon(operation.id)
+        else:
+            self._operations.mark_unknown(operation.id, "crashed")
 
     def _announce_unknown(self, operation: Operation) -> None:
         text = say_outcome_unknown(operation.id, operation.action, self._language)

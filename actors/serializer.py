@@ -242,14 +242,17 @@ class SerializerRunner:
             self._wait_for_end(assignment)
         return assignment.reply.result()
 
-    def submit(self, job: SandboxJob) -> None:
+    def submit(self, job: SandboxJob, *, stops: bool = False) -> None:
         """See SandboxRunner."""
-        looks_up = job.work is None
+        cancel = CancelToken()
+        if stops:
+            cancel.set()
+        looks_for_s = _AFTER_CANCEL_S if stops else _SETTLE_WITHIN_S
         assignment = Assignment(
             job=job,
-            cancel=CancelToken(),
+            cancel=cancel,
             reply=Future(),
-            settle_within_s=_SETTLE_WITHIN_S if looks_up else None,
+            settle_within_s=looks_for_s if job.work is None else None,
         )
         self._tell(assignment)
 

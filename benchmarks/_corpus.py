@@ -1,4 +1,6 @@
-"""The shared corpus for the benchmarks of content protection: generator, scorer, and our own spans."""
+"""The shared corpus for the benchmarks of content protection: generator, scorer, and our own
+spans.
+"""
 
 import importlib
 import os

@@ -1,6 +1,8 @@
-"""Content protection beside five peers on the same texts: what vanishes, what is wrongly touched, how fast.
+"""Content protection beside five peers on the same texts: what vanishes, what is wrongly touched,
+how fast.
 
-Each peer gets a virtual environment of its own under build/peers, filled at the first run; a peer that
+Each peer gets a virtual environment of its own under build/peers, filled at the first run; a peer
+that
 cannot be installed is a row that says why. The texts are those of the shared corpus.
 """
 
@@ -84,7 +86,9 @@ print(json.dumps(found))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peer:
-    """A tool to compare with: its package as pinned, the program that drives it, how much log it gets."""
+    """A tool to compare with: its package as pinned, the program that drives it, how much log it
+    gets.
+    """
 
     name: str
     package: str
@@ -104,7 +108,9 @@ PEERS = (
 
 
 def rows() -> list[Row]:
-    """Three rows for each peer: redact recall, share of ordinary texts touched, MB/s; ours is the value."""
+    """Three rows for each peer: redact recall, share of ordinary texts touched, MB/s; ours is the
+    value.
+    """
     corpus, score = _corpus.load("corpusgen.__main__"), _corpus.load("corpusgen.score")
     if corpus is None or score is None:
         return [{"name": "protection_against_peers", "why": _corpus.WHY_NOT}]

@@ -1,6 +1,7 @@
 """What content protection costs: a long log, chat messages, hostile lines, import and memory.
 
-Processor time of one thread throughout, so that other work on the machine counts as little as it can.
+Processor time of one thread throughout, so that other work on the machine counts as little as it
+can.
 """
 
 import random
@@ -75,7 +76,9 @@ def _worst_hostile_line() -> Row:
 
 
 def _finished_ms(line: str) -> float:
-    """Return the time for a line that was scanned to its end; one that was withheld in time costs none."""
+    """Return the time for a line that was scanned to its end; one that was withheld in time costs
+    none.
+    """
     began = time.thread_time()
     protected = protect(line, Channel.MESSAGE)
     took_ms = (time.thread_time() - began) * 1000

@@ -1,7 +1,7 @@
 """Literal search in a million Chinese messages, for words as often as they are written.
 
-Beside it stands the same question as `LIKE` over the same rows, which needs no index and reads
-until it has enough. The index and its tokenizer are the service's own.
+Beside it stands what the index alone needs for it: the newest hits by bare APSW, without looking
+at time, kind and text. The index and its tokenizer are the service's own.
 """
 
 import random
@@ -19,12 +19,12 @@ from benchmarks._talk import WORDS, draw_words, make_messages
 from perlica.domain.clock import now_ms
 from perlica.protection import POLICY_VERSION
 from perlica.stores.database import Database, connect
+from perlica.stores.literal import match_query
 from perlica.stores.messages import MessageStore
 from perlica.stores.migrations import check_target, migrate
 
 MESSAGES: Final = 1_000_000
 SEARCHES: Final = 1_000
-FLOOR_SEARCHES: Final = 40
 LIMIT: Final = 30
 TARGET_MS: Final = 50
 GROUP, BOT = 600_100_200, 10_000
@@ -38,8 +38,8 @@ INSERT INTO group_messages (group_id, message_id, real_seq, order_seq, user_id, 
 VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?5, 'chat', '小明', 'scanned_no_findings', ?6,
     'scanned_no_findings', ?7, 0)
 """
-_LIKE: Final = """
-SELECT id FROM group_messages WHERE content LIKE '%' || ? || '%' ORDER BY id DESC LIMIT ?
+_HITS: Final = """
+SELECT rowid FROM message_index WHERE message_index MATCH ? ORDER BY rowid DESC LIMIT ?
 """
 
 Values = tuple[int, int, int, int, int, str, str]
@@ -52,9 +52,10 @@ def rows() -> list[dict[str, object]]:
         built_s = _fill(path)
         with Database.open(path, read_only=True) as database:
             took_ms = [_search_ms(database, word) for word in draw_words(SEARCHES, seed=5)]
-            rare_ms = [_search_ms(database, word) for word in WORDS]
-            like_ms = [_like_ms(database, word) for word in draw_words(FLOOR_SEARCHES, seed=6)]
-    p95, floor = _p95(took_ms), _p95(like_ms)
+            each_ms = [_search_ms(database, word) for word in WORDS]
+        with closing(connect(path, flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+            bare_ms = [_bare_ms(connection, word) for word in draw_words(SEARCHES, seed=5)]
+    p95, floor = _p95(took_ms), _p95(bare_ms)
     return [
         {
             "name": "search_p95_ms",
@@ -65,8 +66,8 @@ def rows() -> list[dict[str, object]]:
             "target": TARGET_MS,
             "met": p95 < TARGET_MS,
         },
-        {"name": "search_each_word_p95_ms", "value": round(_p95(rare_ms), 2), "unit": "ms"},
-        {"name": "search_slowest_ms", "value": round(max(took_ms + rare_ms), 2), "unit": "ms"},
+        {"name": "search_each_word_p95_ms", "value": round(_p95(each_ms), 2), "unit": "ms"},
+        {"name": "search_slowest_ms", "value": round(max(took_ms + each_ms), 2), "unit": "ms"},
         {"name": "search_index_seconds", "value": round(built_s, 1), "unit": "s"},
     ]
 
@@ -110,9 +111,10 @@ def _search_ms(database: Database, word: str) -> float:
     return took_ms
 
 
-def _like_ms(database: Database, word: str) -> float:
+def _bare_ms(connection: apsw.Connection, word: str) -> float:
+    query = match_query(word)
     began_s = time.perf_counter()
-    database.query(_LIKE, (word, LIMIT))
+    connection.execute(_HITS, (query, LIMIT)).fetchall()
     return (time.perf_counter() - began_s) * 1000
 
 

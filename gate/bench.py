@@ -49,7 +49,7 @@ QUICK = Depth(
 FULL = Depth(
     name="gate-full",
     cuts=200,
-    flush_points=140,
+    flush_points=100,
     flush_steps=1500,
     output_mib=10 * 1024,
     zombies=100_000,
@@ -98,7 +98,7 @@ class Bench:
         self, work: Callable[[Stack], Any], *, within_s: float, in_memory: bool = False
     ) -> Any:  # noqa: ANN401 (JSON)
         """Runs `work` on root file systems without a container; their disks lie in `home`."""
-        place = (_MEMORY if in_memory else self.home) / f"gate-place-{uuid.uuid4().hex[:8]}"
+        place = (_MEMORY if in_memory else self.home) / f"{self.home.name}-{uuid.uuid4().hex[:6]}"
         place.mkdir(mode=0o711)
         images = self.node.state / "images"
         try:
@@ -133,13 +133,13 @@ def _take_image(node: Node, images: Path) -> str:
 
 @contextlib.contextmanager
 def open_bench(
-    target: Path, config: Config, program: Program, depth: Depth, *, images: Path | None = None
+    home: Path, config: Config, program: Program, depth: Depth, *, images: Path | None = None
 ) -> Iterator[Bench]:
-    """The bench in a directory of its own below `target`. Raises: Broken when left dirty.
+    """The bench in the directory `home`, which it makes. Raises: Broken when left dirty.
 
+    Everything that it makes elsewhere carries the name of `home`, too.
     With `images`, a directory of a node that has the gate's image already, it is taken from there.
     """
-    home = target / f"gate-{uuid.uuid4().hex[:8]}"
     home.mkdir(mode=0o711, parents=True)
     try:
         node = Node(home, config, program, name="gate-node")

@@ -6,6 +6,7 @@ Exit codes: 0 every claim holds, 1 one does not, 2 the gate cannot run on this n
 import dataclasses
 import sys
 import time
+import uuid
 from collections import Counter
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -88,6 +89,7 @@ class Run:
     only: tuple[str, ...] = ()
     images: Path | None = None
     program: Program = field(default_factory=Program)
+    name: str = field(default_factory=lambda: f"gate-{uuid.uuid4().hex[:8]}")
     lines: list[Line] = field(default_factory=list)
     facts: Facts | None = None
     _began: float = field(default_factory=time.monotonic)
@@ -104,11 +106,13 @@ class Run:
         except Broken as reason:
             claim = "the node of the gate starts, and ends without a trace"
             self._say(Line(key="bench", claim=claim, outcome="fail", detail=str(reason)))
-        for line in before.lines("gate-"):
+        for line in before.lines(self.name):
             self._say(line)
 
     def _bench(self) -> AbstractContextManager[Bench]:
-        return open_bench(self.target, self.config, self.program, self.depth, images=self.images)
+        return open_bench(
+            self.target / self.name, self.config, self.program, self.depth, images=self.images
+        )
 
     def _chosen(self) -> list[Check[Bench]]:
         return [check for check in ALL if not self.only or check.key.startswith(self.only)]

@@ -76,7 +76,7 @@ class Bounds(_Section):
 
 
 Role = Literal["service", "observer"]
-"""service: every call. observer: those that only look."""
+"""service: every call. observer: those that only look, and show no output of commands."""
 
 
 class Tls(_Section):

@@ -8,13 +8,13 @@ import os
 import shutil
 import sysconfig
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
 
 from sandboxd import wire
 from sandboxd.config import Config
+from sandboxd.doctor_outside import look_outside
 from sandboxd.faults import Fault
+from sandboxd.finding import Finding, judge
 from sandboxd.images.catalog import Catalog
 from sandboxd.kernel.cgroups import ROOT, cgroup_mode
 from sandboxd.kernel.confinement import CAPABILITIES
@@ -22,29 +22,8 @@ from sandboxd.kernel.mountinfo import read_mounts
 from sandboxd.kernel.steps import IDMAPPED_LAYERS_SINCE
 from sandboxd.operator.asking import ask
 
-Level = Literal["ok", "warning", "failure"]
-_MARKS: dict[Level, str] = {"ok": "ok  ", "warning": "WARN", "failure": "FAIL"}
 _ANSWER_WITHIN_S = 3.0
 _NEEDED_CONTROLLERS = ("cpu", "memory", "pids")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One thing that was looked at."""
-
-    subject: str
-    level: Level
-    message: str
-    remedy: str = ""
-
-    def line(self) -> str:
-        """For a terminal."""
-        remedy = f"  -> {self.remedy}" if self.remedy else ""
-        return f"{_MARKS[self.level]}  {self.subject}: {self.message}{remedy}"
-
-    def as_dict(self) -> dict[str, str]:
-        """For JSON."""
-        return asdict(self)
 
 
 def examine(config: Config) -> tuple[Finding, ...]:
@@ -58,6 +37,7 @@ def examine(config: Config) -> tuple[Finding, ...]:
         _state_directory,
         _run_directory,
         _images,
+        look_outside,
         _daemon,
     )
     return tuple(finding for check in checks for finding in check(config))
@@ -69,19 +49,13 @@ def exit_code(findings: tuple[Finding, ...]) -> int:
     return 2 if "failure" in levels else 1 if "warning" in levels else 0
 
 
-def _judge(subject: str, *, is_fine: bool, message: str, remedy: str) -> Finding:
-    if is_fine:
-        return Finding(subject=subject, level="ok", message=message)
-    return Finding(subject=subject, level="failure", message=message, remedy=remedy)
-
-
 def _privileges(_: Config) -> Iterator[Finding]:
     status = Path("/proc/self/status").read_text(encoding="ascii")
     line = next(line for line in status.splitlines() if line.startswith("CapEff"))
     held = int(line.split()[1], 16)
     needed = {**CAPABILITIES, "MKNOD": 27, "SYS_CHROOT": 18}
     missing = sorted(name for name, number in needed.items() if not held >> number & 1)
-    yield _judge(
+    yield judge(
         "privileges",
         is_fine=os.geteuid() == 0 and not missing,
         message=f"uid {os.geteuid()}, missing: {', '.join(missing) or 'nothing'}",
@@ -92,7 +66,7 @@ def _privileges(_: Config) -> Iterator[Finding]:
 def _kernel(_: Config) -> Iterator[Finding]:
     release = os.uname().release
     major, minor = (int(part) for part in release.split(".")[:2])
-    yield _judge(
+    yield judge(
         "kernel",
         is_fine=(major, minor) >= IDMAPPED_LAYERS_SINCE,
         message=release,
@@ -101,13 +75,13 @@ def _kernel(_: Config) -> Iterator[Finding]:
     known = Path("/proc/filesystems").read_text(encoding="ascii").split()
     for fstype in ("overlay", "xfs", "squashfs"):
         has_module = any(Path("/lib/modules", release).rglob(f"{fstype}.ko*"))
-        yield _judge(
+        yield judge(
             f"file system {fstype}",
             is_fine=fstype in known or has_module,
             message="known to the kernel" if fstype in known else "as a module or missing",
             remedy=f"modprobe {fstype}, or use a kernel that has it",
         )
-    yield _judge(
+    yield judge(
         "loop devices",
         is_fine=Path("/dev/loop-control").exists(),
         message="/dev/loop-control",
@@ -118,14 +92,14 @@ def _kernel(_: Config) -> Iterator[Finding]:
 
 def _isolation() -> Iterator[Finding]:
     actions = Path("/proc/sys/kernel/seccomp/actions_avail")
-    yield _judge(
+    yield judge(
         "seccomp",
         is_fine=actions.exists() and "errno" in actions.read_text(encoding="ascii"),
         message="filters can answer with an error",
         remedy="use a kernel with CONFIG_SECCOMP_FILTER",
     )
     allowed = Path("/proc/sys/user/max_user_namespaces")
-    yield _judge(
+    yield judge(
         "user namespaces",
         is_fine=allowed.exists() and int(allowed.read_text(encoding="ascii")) > 0,
         message="available",
@@ -146,14 +120,14 @@ def _control_groups(_: Config) -> Iterator[Finding]:
     else:
         mounted = [entry for entry in read_mounts() if entry.fstype == "cgroup"]
         available = sorted({option for entry in mounted for option in entry.super_options})
-        yield _judge(
+        yield judge(
             "freezer",
             is_fine="freezer" in available,
             message="mounted" if "freezer" in available else "missing",
             remedy="mount the version 1 freezer hierarchy, or use version 2",
         )
     missing = [name for name in _NEEDED_CONTROLLERS if name not in available]
-    yield _judge(
+    yield judge(
         "control groups",
         is_fine=not missing,
         message=f"{mode}, missing controllers: {', '.join(missing) or 'none'}",
@@ -170,7 +144,7 @@ def _programs(config: Config) -> Iterator[Finding]:
     }
     for program, package in packages.items():
         path = shutil.which(program)
-        yield _judge(
+        yield judge(
             f"program {Path(program).name}",
             is_fine=path is not None,
             message=path or "not found",
@@ -178,7 +152,7 @@ def _programs(config: Config) -> Iterator[Finding]:
         )
     for name in ("_native", "_files"):
         built = Path(__file__).with_name(f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}")
-        yield _judge(
+        yield judge(
             f"native part {name}",
             is_fine=built.exists(),
             message="built" if built.exists() else "not built for this Python",
@@ -196,7 +170,7 @@ def _host_ids(config: Config) -> Iterator[Finding]:
                 owner, start, count = line.split(":")
                 if int(start) < last and first < int(start) + int(count):
                     taken.append(owner)
-    yield _judge(
+    yield judge(
         "host ids",
         is_fine=not taken,
         message=f"{first} to {last - 1}" + (f" overlap with {', '.join(taken)}" if taken else ""),
@@ -209,7 +183,7 @@ def _state_directory(config: Config) -> Iterator[Finding]:
     found = os.statvfs(place)
     free = found.f_bavail * found.f_frsize
     needed = config.bounds.free_disk_bytes + wire.MIN_DISK_BYTES
-    yield _judge(
+    yield judge(
         "state directory",
         is_fine=os.access(place, os.W_OK) and free > needed,
         message=f"{config.state_dir}, {free // 1024**2} MiB free",

@@ -12,8 +12,7 @@ import re
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,12 +51,10 @@ class Workshop:
         """Make the folder if need be."""
         self.folder = folder.absolute()
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._buildah = (
-            "buildah",
-            f"--root={self.folder / 'storage'}",
-            f"--runroot={self.folder / 'run'}",
-            "--storage-driver=vfs",
-        )
+        places = (f"--root={self.folder / 'storage'}", f"--runroot={self.folder / 'run'}")
+        self._has_overlay = _works("buildah", *places, "--storage-driver=overlay", "info")
+        driver = "overlay" if self._has_overlay else "vfs"
+        self._buildah = ("buildah", *places, f"--storage-driver={driver}")
 
     def make_base(self, mirrors: Sequence[str] = ()) -> Archive:
         """A small Debian with apt, as an OCI archive. Raises: subprocess.CalledProcessError."""
@@ -86,19 +83,21 @@ class Workshop:
         options = [f"--build-arg={name}={value}" for name, value in settings.items()]
         if "cert" in pip:
             options.append(f"--secret=id=certificates,src={pip['cert']}")
+        # Where layers cost no copies, the second target begins with those of the first.
+        options.append(f"--layers={'true' if self._has_overlay else 'false'}")
         command = ["build-using-dockerfile", "--isolation=chroot", "--timestamp=0", *options]
         command += [f"--target={target}", f"--tag=oci-archive:{archive}", str(ROOT)]
         self._run(*self._buildah, *command)
         return read_archive(archive)
 
-    @contextmanager
-    def unpacked(self, image: Archive) -> Iterator[Path]:
-        """The root file system of an image, while the block runs."""
+    def unpack(self, image: Archive, target: Path) -> Path:
+        """Copy the root file system of an image to `target`, which must not exist yet."""
         container = self._ask("from", "--quiet", image.reference)
         try:
-            yield Path(self._ask("mount", container))
+            self._run("cp", "--archive", self._ask("mount", container), str(target))
         finally:
             self._run(*self._buildah, "rm", container)
+        return target
 
     def forget(self) -> None:
         """Delete buildah's storage; archives stay."""
@@ -114,6 +113,11 @@ class Workshop:
     def _run(self, *command: str) -> None:
         environment = {**os.environ, "SOURCE_DATE_EPOCH": "0"}
         subprocess.run(command, check=True, stdin=subprocess.DEVNULL, env=environment)
+
+
+def _works(*command: str) -> bool:
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    return done.returncode == 0
 
 
 def read_archive(path: Path) -> Archive:

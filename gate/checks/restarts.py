@@ -64,6 +64,8 @@ def _runtime(bench: Bench) -> str:
         pids = _processes(bench, sandbox)
         require(pids, "no process of the sandbox is found")
         _kill_all(pids)
+        has_died = wait_for(lambda: sandbox.state().state != "ready", within_s=_BACK_WITHIN_S)
+        require(has_died, "the daemon does not notice that the container died")
         found = sandbox.says("cat /root/kept; ps | grep -c '[s]leep 1000' || :")
     require(found.split() == ["kept", "0"], f"found {found.split()}")
     return f"{len(pids)} processes of the container killed, init among them; it starts again"

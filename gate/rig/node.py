@@ -66,7 +66,7 @@ class Node:
     def __init__(self, home: Path, config: Config, program: Program, *, name: str) -> None:
         self.home = home / name
         self.state = self.home / "state"
-        self.run = _SHARED_MEMORY / f"gate-{uuid.uuid4().hex[:8]}"
+        self.run = _SHARED_MEMORY / f"{home.name}-{uuid.uuid4().hex[:6]}"
         self.home.mkdir()
         self.run.mkdir()
         self._program = program

@@ -42,6 +42,8 @@ from perlica.domain.sandbox import (
 )
 from sandboxd import wire
 
+__all__ = ["SandboxdClient", "SandboxdSettings", "TlsAddress"]
+
 _CONTROL_WITHIN_S = 10.0
 _LIFECYCLE_WITHIN_S = 120.0
 _ANSWER_MARGIN_S = 15.0

@@ -1,7 +1,7 @@
 """The console's own database connections: read-only, one for each of its threads.
 
-A page reads one moment of the database. The connection opens at a thread's first page, again when
-the file was replaced, and closes when the thread ends.
+A page reads one moment of the database. The connection opens at a thread's first page, and again
+when the file was replaced; the thread closes it at its end.
 """
 
 import threading

@@ -5,12 +5,14 @@ console that fails is a console that fails.
 """
 
 import logging
+import socket
 import threading
 from pathlib import Path
 from typing import Final, Self
 
 from cheroot import wsgi
 from cheroot.server import HeaderReader, HTTPConnection, HTTPRequest
+from cheroot.workers.threadpool import ThreadPool, WorkerThread
 
 from perlica.console.application import Console
 from perlica.console.gate import guarded
@@ -49,6 +51,34 @@ class _Connection(HTTPConnection):
     RequestHandlerClass = _Request
 
 
+class _Worker(WorkerThread):
+    """A thread that closes its database connection at its end: no other thread can."""
+
+    def __init__(self, server: wsgi.Server, reader: Reader) -> None:
+        super().__init__(server)  # type: ignore[no-untyped-call]  # cheroot types it in part
+        self._reader = reader
+
+    def run(self) -> None:
+        try:
+            super().run()
+        finally:
+            self._reader.close()
+
+
+class _Workers(ThreadPool):
+    """A fixed number of such threads."""
+
+    def __init__(self, server: wsgi.Server, reader: Reader, threads: int) -> None:
+        super().__init__(server, min=threads, max=threads)
+        self._reader = reader
+
+    def _spawn_worker(self) -> _Worker:
+        worker = _Worker(self.server, self._reader)
+        worker.name = f"console-{worker.name}"
+        worker.start()
+        return worker
+
+
 class ConsoleServer:
     """A listening console; made by `start_console`."""
 
@@ -59,12 +89,11 @@ class ConsoleServer:
         self._server = wsgi.Server(
             (settings.host, settings.port),
             None,
-            numthreads=settings.threads,
-            max=settings.threads,
             server_name="perlica",
             timeout=READ_WITHIN_S,
             shutdown_timeout=STOP_WITHIN_S,
         )
+        self._server.requests = _Workers(self._server, self._reader, settings.threads)
         self._server.ConnectionClass = _Connection
         self._server.max_request_header_size = MAX_HEADER_BYTES
         self._server.max_request_body_size = MAX_FORM_BYTES
@@ -103,7 +132,12 @@ class ConsoleServer:
         self._thread.join(STOP_WITHIN_S)
 
     def _bind(self) -> None:
+        family = socket.AF_INET6 if ":" in self._settings.host else socket.AF_INET
+        address = (self._settings.host, self._settings.port)
         try:
+            # Cheroot leaves its socket open where it cannot bind; so it is tried here first.
+            with socket.create_server(address, family=family):
+                pass
             self._server.prepare()
         except OSError as error:
             where = f"{self._settings.host}:{self._settings.port}"

@@ -112,10 +112,11 @@ class SandboxRunner(Protocol):
         """
         ...
 
-    def submit(self, job: SandboxJob) -> None:
+    def submit(self, job: SandboxJob, *, stops: bool = False) -> None:
         """Hand a job over and return at once; its operation's row tells how it ended.
 
-        A job without work is looked up. Raises: Retryable when nobody takes it.
+        A job without work is looked up, with `stops` also stopped if it still runs. Raises:
+        Retryable when nobody takes it.
         """
         ...
 

@@ -24,6 +24,12 @@ _PROBE: Final = 48
 _PRINTABLE_SHARE: Final = 0.9
 _SHORTEST_TEXT: Final = 8
 _CONTROLS: Final = bytes((*range(0x20), 0x7F, *range(0xF8, 0x100)))
+_NEVER_IN_TEXT: Final = bytes(
+    byte
+    for byte in (*range(0x20), 0x7F, 0xC0, 0xC1, *range(0xF5, 0x100))
+    if byte not in b"\t\n\r\x1b"
+)
+_FIRST_LOOK: Final = 9
 _TEXT_BYTES: Final = bytes(range(0x20, 0x7F)) + b"\n\r\t"
 
 
@@ -64,10 +70,15 @@ def _from_hex(run: bytes, budget: Budget) -> bytes | None:
 
 def _from_base64(run: bytes, budget: Budget) -> bytes | None:
     """Return the text in `run`, read as base64 of either alphabet or, in capitals, as base32."""
-    plain = run.rstrip(b"=").translate(_STANDARD)
-    opened = _decoded(_base64, plain, 4, budget)
-    if opened is None and plain.isupper():
-        opened = _decoded(_base32, plain, 8, budget)
+    head = binascii.a2b_base64(
+        run[: _PROBE if len(run) >= _PROBE else len(run) & ~3].translate(_STANDARD)
+    )
+    begin, opened = head[:_FIRST_LOOK], None
+    is_texty = len(begin.translate(None, _NEVER_IN_TEXT)) == len(begin)
+    if is_texty or begin.startswith(_MAGICS) or head.count(0) >= _SHORTEST_TEXT // 2:
+        opened = _decoded(_base64, run.rstrip(b"=").translate(_STANDARD), 4, budget)
+    if opened is None and run.isupper():
+        opened = _decoded(_base32, run.rstrip(b"="), 8, budget)
     return opened
 
 
@@ -149,8 +160,10 @@ def _is_packed(head: bytes) -> bool:
 
 
 def _is_utf16(content: bytes) -> bool:
+    if len(content) < 2 * _SHORTEST_TEXT or content.count(0, 0, 64) < _SHORTEST_TEXT // 2:
+        return False
     highs = content[1:64:2]
-    return len(content) >= 2 * _SHORTEST_TEXT and highs.count(0) * 2 > len(highs)
+    return highs.count(0) * 2 > len(highs)
 
 
 def _is_texty(content: bytes) -> bool:

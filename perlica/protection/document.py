@@ -24,7 +24,7 @@ from perlica.protection.sheet import Hit
 
 _ROUNDS: Final = 4
 _JSON_WALK_S: Final = 1.0
-_SURROUNDINGS: Final = 2048
+_SURROUNDINGS: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +105,10 @@ def _line_start(data: bytes, at: int) -> int:
 
 
 def _line_end(data: bytes, at: int) -> int:
+    """Return the end of the line that `at` is in, or of its character where the line is long."""
     limit = min(len(data), at + OVERLAP_BYTES)
-    newline = data.rfind(b"\n", at, limit)
-    end = newline if newline >= 0 else limit
+    newline = data.find(b"\n", at, limit)
+    end = newline + 1 if newline >= 0 else limit
     while end < len(data) and 0x80 <= data[end] < 0xC0:
         end += 1
     return end

@@ -160,6 +160,13 @@ def linear(pattern: str, *, ignore_case: bool = False, gates: Iterable[str] = ()
     return compiled
 
 
+def unicode_linear(pattern: str) -> Pattern:
+    """Compile `pattern` so that it reads UTF-8 bytes as characters: ranges beyond ASCII work."""
+    options = re2.Options()
+    options.log_errors = False
+    return Pattern(pattern.encode(), options)
+
+
 def _in_bytes(pattern: str) -> bytes:
     """Return the pattern with every character of several bytes as one group: `了?` means the whole
     of it.

@@ -8,6 +8,7 @@ import unicodedata
 from functools import cache
 from typing import Final
 
+from perlica.protection.engine import unicode_linear
 from perlica.protection.view import View, ViewBuilder
 
 _INVISIBLE: Final = (
@@ -28,75 +29,61 @@ _TWINS: Final = dict(
     )
 )
 _COLOUR: Final = "\x1b\\[[0-9;?]{0,16}[A-Za-z]"
+_ESCAPE_BYTE: Final = 0x1B
 _IS_INVISIBLE: Final = re.compile(f"[{_INVISIBLE}]")
 _QUOTES: Final = dict(zip("“”„‟‘’‚‛", "\"\"\"\"''''", strict=True))
-_FOLDABLE: Final = re.compile(
+_FOLDABLE: Final = unicode_linear(
     f"{_COLOUR}|[{_INVISIBLE}]+|[{_SPACES}{_COMPATIBLE}{''.join(_TWINS)}{''.join(_QUOTES)}]"
 )
+_WIDEST: Final = 4
+"""Bytes of the widest character."""
 
 
-def fold(text: str) -> View | None:
-    """Return `text` in UTF-8 with all that folded, or None when nothing folds (the common case)."""
-    if text.isascii() and "\x1b" not in text:
+def fold(data: bytes) -> View | None:
+    """Return UTF-8 `data` with all that folded, or None when nothing folds (the common case)."""
+    if data.isascii() and b"\x1b" not in data:
         return None
-    if _FOLDABLE.search(text) is None:
-        return None
-    return _build(text)
-
-
-def fold_bytes(data: bytes) -> View | None:
-    """Return derived bytes folded; bytes that are no UTF-8 stay as they are."""
-    text = data.decode(errors="surrogateescape")
-    return None if _FOLDABLE.search(text) is None else _build(text)
-
-
-def _build(text: str) -> View:
-    builder, data = ViewBuilder(), _bytes(text)
-    at_text = at_bytes = 0
-    for match in _FOLDABLE.finditer(text):
-        start = at_bytes + len(_bytes(text[at_text : match.start()]))
-        end = start + len(_bytes(match.group()))
-        new = _folded(text, match)
+    builder, at = ViewBuilder(), 0
+    for match in _FOLDABLE.finditer(data):
+        start, end = match.span()
+        new = _folded(data, start, end)
         if new is not None:
-            builder.copy(data, at_bytes, start)
+            builder.copy(data, at, start)
             builder.replace(new, start, end)
-        else:
-            builder.copy(data, at_bytes, end)
-        at_text, at_bytes = match.end(), end
-    builder.copy(data, at_bytes, len(data))
+            at = end
+    if not at:
+        return None
+    builder.copy(data, at, len(data))
     return builder.build()
 
 
-def _bytes(text: str) -> bytes:
-    return text.encode(errors="surrogateescape")
-
-
-def _folded(text: str, match: re.Match[str]) -> bytes | None:
+def _folded(data: bytes, start: int, end: int) -> bytes | None:
     """Return what stands for the match, empty when it vanishes, None when it stays."""
-    found = match.group()
-    first = found[0]
-    if first == "\x1b" or _IS_INVISIBLE.match(first):
+    if data[start] == _ESCAPE_BYTE:
         return b""
-    if first in _QUOTES:
-        return _QUOTES[first].encode()
-    if first in _TWINS:
-        return _TWINS[first].encode() if _touches_ascii(text, match) else None
-    if first in _WIDE_PUNCTUATION and not _follows_wide(text, match.start()):
+    char = data[start : start + _WIDEST].decode(errors="ignore")[:1]
+    if char in _TWINS:
+        return _TWINS[char].encode() if _touches_ascii(data, start, end) else None
+    if char in _WIDE_PUNCTUATION and not _follows_wide(data, start):
         return None
-    return _plain(first)
+    return _plain(char)
 
 
 @cache
 def _plain(char: str) -> bytes | None:
     """Return what a compatible character is in ASCII, None when it is nothing there."""
-    plain = unicodedata.normalize("NFKC", char)
+    if _IS_INVISIBLE.match(char):
+        return b""
+    plain = _QUOTES.get(char) or unicodedata.normalize("NFKC", char)
     return plain.encode() if plain.isascii() else None
 
 
-def _touches_ascii(text: str, match: re.Match[str]) -> bool:
-    around = text[max(0, match.start() - 3) : match.end() + 3]
-    return any(char.isascii() and char.isalnum() for char in around)
+def _touches_ascii(data: bytes, start: int, end: int) -> bool:
+    before = data[max(0, start - 3 * _WIDEST) : start].decode(errors="ignore")[-3:]
+    after = data[end : end + 3 * _WIDEST].decode(errors="ignore")[:3]
+    return any(char.isascii() and char.isalnum() for char in before + after)
 
 
-def _follows_wide(text: str, at: int) -> bool:
-    return at > 0 and "\uff01" <= text[at - 1] <= "\uff5e" and text[at - 1] not in "\uff1a，"
+def _follows_wide(data: bytes, at: int) -> bool:
+    before = data[max(0, at - 3) : at].decode(errors="ignore")
+    return len(before) == 1 and "\uff01" <= before <= "\uff5e" and before not in "\uff1a，"

@@ -15,6 +15,13 @@ from perlica.protection.wording import class_count, is_dice, wordiness
 _LONGEST_JUDGED: Final = 512
 _SHORTEST_SECRET: Final = 8
 _SHORTEST_DICE: Final = 16
+_SHORTEST: Final = {
+    Announces.NOTHING: _SHORTEST_DICE,
+    Announces.ACCESS_ID: _SHORTEST_DICE,
+    Announces.MAYBE_SECRET: 6,
+    Announces.SECRET: _SHORTEST_SECRET,
+    Announces.PASSWORD: 1,
+}
 _LONG_NUMBER: Final = 12
 _CAPITAL_ID: Final = re.compile(r"[A-Z0-9]{16,24}$")
 _SENTENCE_WORDS: Final = 3
@@ -34,6 +41,8 @@ class Setting:
 def is_secret(name: KeyName, value: str, setting: Setting) -> bool:
     """Return whether `value`, read beside `name`, must vanish."""
     looked_at = value[:_LONGEST_JUDGED]
+    if len(value) < _SHORTEST[name.announces]:
+        return False
     if not looked_at.isascii() or "\x00" in looked_at or _is_no_secret(looked_at, setting):
         return False
     if " " in looked_at.strip():

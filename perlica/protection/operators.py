@@ -62,8 +62,9 @@ class _Detector:
 
     def finds(self, text: str) -> bool:
         """Return whether the rule finds anything in `text`, read as the scan reads it."""
-        view = fold(text)
-        sheet = Sheet(view.data if view else text.encode(), Budget.start())
+        data = text.encode()
+        view = fold(data)
+        sheet = Sheet(view.data if view else data, Budget.start())
         self(sheet)
         return bool(sheet.hits)
 

@@ -17,7 +17,7 @@ from perlica.protection.escapes import (
 from perlica.protection.view import View, ViewBuilder
 from perlica.protection.wrapped_lines import back_to_space, join_lines
 
-_AROUND: Final = 320
+_AROUND: Final = 192
 _FURTHER: Final = 1024
 _MATCHES_BETWEEN_CHECKS: Final = 256
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from perlica.protection.blobs import open_blobs
 from perlica.protection.budget import Budget
-from perlica.protection.folding import fold, fold_bytes
+from perlica.protection.folding import fold
 from perlica.protection.placeholder import blank
 from perlica.protection.readings import crosses, rejoin, unescape
 from perlica.protection.rules import detectors
@@ -24,9 +24,10 @@ def scan(text: str, budget: Budget) -> list[Hit]:
     Raises:
         ScanIncomplete: a bound was hit.
     """
-    view = fold(text)
+    data = text.encode()
+    view = fold(data)
     if view is None:
-        return _scan_bytes(blank(text.encode()), budget, rounds=_ROUNDS, depth=0)
+        return _scan_bytes(blank(data), budget, rounds=_ROUNDS, depth=0)
     found = _scan_bytes(blank(view.data), budget, rounds=_ROUNDS, depth=0)
     return [_carried(hit, view) for hit in found]
 
@@ -63,7 +64,7 @@ def _note(sheet: Sheet, hits: list[Hit], view: View) -> None:
 
 def _scan_inner(data: bytes, budget: Budget, *, rounds: int, depth: int) -> list[Hit]:
     """Scan a derived reading, folded anew: an escape may have hidden a look-alike."""
-    view = None if data.isascii() else fold_bytes(data)
+    view = fold(data)
     if view is None:
         return _scan_bytes(data, budget, rounds=rounds, depth=depth)
     found = _scan_bytes(view.data, budget, rounds=rounds, depth=depth)

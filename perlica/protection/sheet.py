@@ -12,8 +12,8 @@ NOT_ASCII: Final = "\u00ff"
 """A gate that every character beyond ASCII opens."""
 
 _MATCHES_BETWEEN_CHECKS: Final = 64
-_PIECE_BYTES: Final = 4096
-_ONE_PIECE_BYTES: Final = 6144
+_PIECE_BYTES: Final = 8192
+_ONE_PIECE_BYTES: Final = 12288
 _LONGEST_GATE: Final = 24
 _MARGIN_BEFORE: Final = 512
 _MARGIN_BEHIND: Final = 1024

@@ -14,17 +14,19 @@ from perlica.protection.rules.tokens import begins, completes
 from perlica.protection.view import View, ViewBuilder
 from perlica.protection.wording import is_dice, jumble, wordiness
 
-_AROUND: Final = 320
+_AROUND: Final = 192
 _LONGEST_LINE: Final = 2000
 _LONGEST_WORD: Final = 12
 _FURTHER: Final = 1024
 _MATCHES_BETWEEN_CHECKS: Final = 256
 _SYMBOL: Final = r"[A-Za-z0-9+/_\-.~!@#$%^&*=:]"
-_BREAK: Final = linear(_SYMBOL + r"[ \t]*\r?\n[> \t|]*" + _SYMBOL)
+_BREAK: Final = linear(_SYMBOL + r"[ \t]*\r?\n[> \t|]*" + r"[a-z+/_\-.~!@#$%^&*]{0,11}[0-9A-Z]")
+_LINE_START: Final = re.compile(rb"\n[> \t|]*")
 _TOKEN_BYTES: Final = (
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-.~!@#$%^&*:"
 )
 _RIGHT: Final = re.compile(rb"[A-Za-z0-9+/_\-.~!@#$%^&*][A-Za-z0-9+/=_\-.~!@#$%^&*]+:?")
+_HAS_DIGIT: Final = frozenset("0123456789")
 _SHORTEST_LEFT: Final = 4
 _ASSIGNS: Final = re.compile(rb"[A-Za-z_][A-Za-z0-9_.\-]*(?::$|=[^=]|:[^:])")
 _BETWEEN_WORDS: Final = re.compile(r"[-_.@/:,]")
@@ -63,18 +65,21 @@ def _breaks(data: bytes, budget: Budget) -> Iterator[Break]:
     for number, match in enumerate(_BREAK.finditer(data), 1):
         if number % _MATCHES_BETWEEN_CHECKS == 0:
             budget.check()
-        end, start = match.start() + 1, match.end() - 1
+        end = match.start() + 1
+        line = _LINE_START.search(data, end, match.end())
+        right = _RIGHT.match(data, line.end(), line.end() + _LONGEST_LINE) if line else None
+        if right is None or _DATE_LIKE.match(right.group()):
+            continue
         before = data[max(0, end - _LONGEST_LINE) : end]
         left = before[len(before.rstrip(_TOKEN_BYTES)) :]
-        right = _RIGHT.match(data, start, start + _LONGEST_LINE)
-        if right and _goes_on(left, right.group()):
+        if _goes_on(left, right.group()):
             yield Break((end - len(left), end), right.span())
 
 
 def _goes_on(left: bytes, right: bytes) -> bool:
     if len(left) < _SHORTEST_LEFT or _is_word(left) or _is_word(right):
         return False
-    if _DATE_LIKE.match(right) or b"==" in right.rstrip(b"=") or _assigns(right) or completes(left):
+    if b"==" in right.rstrip(b"=") or _assigns(right) or completes(left):
         return False
     return _is_piece(right) and (_is_piece(left) or begins(left))
 
@@ -103,6 +108,8 @@ def _is_piece(run: bytes) -> bool:
     text = _BORDER.split(run.strip(b".:!").decode("latin-1"))[0]
     if _NUMBERED_WORD.match(text):
         return False
+    if not _HAS_DIGIT.isdisjoint(text):
+        return True
     if len(text) >= 16 and is_dice(text):
         return True
     if text.isalpha():

@@ -20,6 +20,7 @@ from perlica.sandboxes.moves import LIFECYCLE_IDENTITY
 from perlica.stores.audit import AuditStore
 from perlica.stores.database import Database
 from perlica.stores.operations import NewOperation, OperationStore
+from perlica.stores.orphans import OrphanStore
 from perlica.stores.sandboxes import SandboxRow, SandboxStore
 
 SCOPE: Final = "lifecycle"
@@ -47,12 +48,12 @@ class Deletion:
 def queue_deletion(database: Database, policy: Policy, deletion: Deletion) -> SandboxJob | None:
     """Write operation and audit row in the caller's transaction; the job to hand over.
 
-    None when the policy file does not let this happen by itself, or when something is being done
-    to the sandbox's life already.
+    None when the policy file does not let this happen by itself, when something is being done to
+    the sandbox's life already, or when its row is no longer as the decision saw it.
     """
     row = deletion.row
     level = policy.judge(deletion.action, SCOPE)
-    if level not in _AUTOMATIC or SandboxStore(database).has_open_lifecycle(row.id):
+    if level not in _AUTOMATIC or not _is_as_seen(database, row):
         return None
     plan = _plan_of(deletion, policy)
     operation = new_operation_id()
@@ -96,6 +97,13 @@ def queue_deletion(database: Database, policy: Policy, deletion: Deletion) -> Sa
         kind=JobKind.delete,
         work=Delete(untouched_since_ms=deletion.untouched_since_ms),
     )
+
+
+def _is_as_seen(database: Database, row: SandboxRow) -> bool:
+    sandboxes = SandboxStore(database)
+    if sandboxes.find(row.id) != row or sandboxes.has_open_lifecycle(row.id):
+        return False
+    return row.slot is not None or OrphanStore(database).find_for(row.id) is not None
 
 
 def _plan_of(deletion: Deletion, policy: Policy) -> ActionPlan:

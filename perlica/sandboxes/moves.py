@@ -63,6 +63,11 @@ def end(
             _end_deletion(database, job, row, state=state, reason=reason)
         case JobKind.stop if state is OperationState.succeeded and row.state in _USABLE:
             SandboxStore(database).move(row.id, before=row.state, after=SandboxState.stopped)
+        case JobKind.stop:
+            return
+        case _ if outcome is not None and row.state in _USABLE:
+            # A use lasts until its end.
+            SandboxStore(database).touch(row.id, now_ms())
         case _:
             return
 

@@ -154,7 +154,8 @@ class Retention:
     ) -> Cleaned:
         """Delete what is due, in short transactions, for about `within_s` seconds in all.
 
-        Free pages above `kept_free_pages` go back to the file system. Deleted text may stand in the WAL file until `more` is False: call it again later.
+        Free pages above `kept_free_pages` go back to the file system. Deleted text may stand in the
+        WAL file until `more` is False: call it again later.
 
         Raises: Retryable when the database is locked, Misconfigured when it cannot be written.
         """

@@ -57,7 +57,8 @@ _MASKED: Final = (
 _READ_ONLY: Final = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys")
 _CPU_PERIOD_US: Final = 100_000
 _SHM: Final = "/dev/shm"  # noqa: S108 (a mount point inside the sandbox)
-_DEV_BYTES: Final = "size=65536k"
+_SHARE_OF_MEMORY: Final = 8
+_MAX_SHARED_BYTES: Final = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,10 +114,14 @@ def process_configuration(
 
 def _mounts(container: Container) -> list[dict[str, Any]]:
     hardened = ["nosuid", "nodev", "noexec"]
+    # Files there are memory of the sandbox that no kill frees: too many of them would leave room
+    # for no process at all.
+    shared = min(_MAX_SHARED_BYTES, container.limits.memory_bytes // _SHARE_OF_MEMORY)
+    size = f"size={shared // 1024}k"
     return [
         _mount("/proc", "proc", "proc", hardened),
-        _mount("/dev", "tmpfs", "tmpfs", ["nosuid", "strictatime", "mode=755", _DEV_BYTES]),
-        _mount(_SHM, "tmpfs", "shm", [*hardened, "mode=1777", _DEV_BYTES]),
+        _mount("/dev", "tmpfs", "tmpfs", ["nosuid", "strictatime", "mode=755", size]),
+        _mount(_SHM, "tmpfs", "shm", [*hardened, "mode=1777", size]),
         _mount("/dev/mqueue", "mqueue", "mqueue", hardened),
         _mount("/sys", "sysfs", "sysfs", [*hardened, "ro"]),
         _mount(INIT_PATH, "bind", str(container.init), ["bind", "ro", "nosuid", "nodev"]),

@@ -70,8 +70,12 @@ class Application:
         return [raw]
 
     def _check_role(self, environ: _Environ) -> None:
-        if self._identify(environ) == "observer" and environ["REQUEST_METHOD"] != "GET":
+        if self._identify(environ) != "observer":
+            return
+        if environ["REQUEST_METHOD"] != "GET":
             raise Refused("an observer may only look", remedy="call as the service")
+        if environ["PATH_INFO"].startswith(f"{wire.OPERATIONS_PATH}/"):
+            raise Refused("an observer sees no output of commands", remedy="call as the service")
 
     def _dispatch(self, environ: _Environ) -> BaseModel:
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]

@@ -15,8 +15,8 @@ from pydantic import BaseModel, TypeAdapter
 from sandboxd.faults import Busy, Fault, NotFound, OutcomeUnknown, Refused, fault_of
 from sandboxd.ledger.epoch import Epoch
 from sandboxd.ledger.journal import Entry, Journal
-from sandboxd.ledger.milestones import reached
 from sandboxd.ledger.outputs import Outputs
+from sandboxd.milestones import reached
 from sandboxd.wire import (
     AcknowledgeAnswer,
     ErrorAnswer,

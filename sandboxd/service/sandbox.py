@@ -17,7 +17,7 @@ from sandboxd.faults import Fault, OutcomeUnknown, Refused, Retryable
 from sandboxd.kernel.children import CHILDREN
 from sandboxd.kernel.loops import loops_backed_by
 from sandboxd.kernel.steps import wait_until
-from sandboxd.ledger.milestones import reached
+from sandboxd.milestones import reached
 from sandboxd.network.proxy import EgressProxy
 from sandboxd.network.proxy import environment as proxy_environment
 from sandboxd.runtime.container import Stdio

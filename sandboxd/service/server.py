@@ -1,8 +1,7 @@
 """The threaded HTTP servers (cheroot): on a Unix socket, and with mutual TLS on a TCP port.
 
 Threads are bounded: one for each operation that may run, and some that are always left for health
-and cancel. An idle connection holds none, and a TLS handshake happens in a thread of its own, so
-that a peer which says nothing keeps nobody waiting.
+and cancel. A connection that is idle, or in the middle of its TLS handshake, holds none.
 """
 
 import io
@@ -115,6 +114,23 @@ class TlsServer(Server):
         self.gateway = _Gateway
         self.ssl_adapter = _MutualTls(tls)
 
+    def process_conn(self, conn: HTTPConnection) -> None:
+        """Goes on with the handshake as far as the peer has come; no thread waits for it."""
+        peer: ssl.SSLSocket = conn.socket
+        if peer.version() is None:
+            peer.settimeout(0)
+            try:
+                peer.do_handshake()
+            except ssl.SSLWantReadError:
+                self.put_conn(conn)
+                return
+            except OSError as error:  # ssl.SSLError is one.
+                _log.info("http: a TLS handshake failed: %s", type(error).__name__)
+                conn.close()
+                return
+            peer.settimeout(self.timeout)
+        super().process_conn(conn)
+
 
 class _MutualTls(Adapter):
     """Cheroot's own adapter shakes hands while it accepts, where one slow peer delays all."""
@@ -139,7 +155,7 @@ class _MutualTls(Adapter):
         return sock
 
     def wrap(self, sock: socket.socket) -> tuple[ssl.SSLSocket, dict[str, str]]:
-        """The handshake comes with the first read, in the thread of the connection."""
+        """Without a handshake: that comes when the peer speaks, see `TlsServer.process_conn`."""
         wrapped = self._context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
         return wrapped, self.get_environ()
 

@@ -15,7 +15,7 @@ from sandboxd.faults import Busy, Retryable
 from sandboxd.kernel.children import CHILDREN
 from sandboxd.kernel.loops import LoopDevices
 from sandboxd.kernel.steps import explained
-from sandboxd.ledger.milestones import reached
+from sandboxd.milestones import reached
 
 UPPER = "up"
 WORK = "wk"

@@ -95,6 +95,7 @@ class LivePerlica:
     others: Mapping[str, SandboxBackend] = field(default_factory=dict)
     alarm: Alarm = field(default_factory=Alarm)
     exit_codes: list[int] = field(default_factory=list)
+    wires: Wires = field(default_factory=Wires)
     _supervisor: Supervisor | None = None
     _stop: threading.Event = field(default_factory=threading.Event)
     _watcher: threading.Thread | None = None
@@ -122,7 +123,7 @@ class LivePerlica:
             database_path=self.path,
             alarm=self.alarm,
             supervisor=self._supervisor,
-            wires=Wires(),
+            wires=self.wires,
         ).start()
         self._watcher = threading.Thread(target=self._watch, name="test-supervisor")
         self._watcher.start()

@@ -97,7 +97,7 @@ class Life:
                 if settled_since_s is not None and self._may_end(settled_since_s, now_s):
                     break
                 if now_s > deadline_s:
-                    self._record.problems.append(f"did not end: {self._describe(napcat)}")
+                    self._record.problems.append("did not end")
                     break
                 napcat.feed.wait_until(lambda: self._has_news(napcat, child), 0.05)
         finally:
@@ -168,6 +168,8 @@ class Life:
             problems += [
                 f"{what}: {database.query(sql)}" for what, sql in _FORBIDDEN if database.query(sql)
             ]
+        if problems:
+            problems.append(self._describe(napcat))
         if self._journal is not None:
             self._record.points = _read_points(self._journal)
 
@@ -182,7 +184,11 @@ class Life:
 
 _DESCRIBED = (
     ("tasks", "SELECT id, state, step, crashes FROM tasks"),
-    ("calls", "SELECT tool, state FROM tool_calls"),
+    (
+        "calls",
+        """SELECT c.tool, c.state, substr(o.content, 1, 200) FROM tool_calls AS c
+        LEFT JOIN tool_outputs AS o ON o.call_id = c.id""",
+    ),
     ("operations", "SELECT action, state FROM operations"),
     ("approvals", "SELECT state FROM approvals"),
     ("outbox", "SELECT kind, state, last_error FROM outbox_messages"),

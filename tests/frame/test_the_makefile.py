@@ -59,10 +59,3 @@ def test_without_a_python_it_says_what_to_install() -> None:
 
 def test_script_makes_the_demo_run_unattended() -> None:
     assert "perlica.app.demo --script" in _make("--dry-run", "demo", "SCRIPT=1").stdout
-
-
-def test_the_gate_says_that_it_is_not_built() -> None:
-    answer = _make("gate")
-
-    assert answer.returncode == 2
-    assert "not built yet" in answer.stdout

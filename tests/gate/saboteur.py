@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from gate.bench import Depth
 from gate.cli import Run
@@ -40,6 +41,12 @@ CHOSEN = (
     "power.",
     "control.",
 )
+
+
+class HasFileno(Protocol):
+    """An open file."""
+
+    def fileno(self) -> int: ...
 
 
 def _replace(owner: object, name: str, value: object) -> None:
@@ -78,10 +85,10 @@ def no_flock(*, is_daemon: bool) -> None:
     """A daemon that takes no lock on a disk."""
     lock = fcntl.flock
 
-    def pretend(descriptor: int, operation: int) -> None:
-        path = str(Path(f"/proc/self/fd/{descriptor}").readlink())
-        if "/sandboxes/" not in path:
-            lock(descriptor, operation)
+    def pretend(file: int | HasFileno, operation: int) -> None:
+        number = file if isinstance(file, int) else file.fileno()
+        if "/sandboxes/" not in str(Path(f"/proc/self/fd/{number}").readlink()):
+            lock(number, operation)
 
     if is_daemon:
         _replace(fcntl, "flock", pretend)

@@ -6,7 +6,6 @@ PERLICA_IMAGE_BASE names another base (such as an archive of an earlier run) and
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -47,13 +46,12 @@ def images(workshop: Workshop) -> Images:
 
 
 @pytest.fixture(scope="session")
-def roots(workshop: Workshop, images: Images) -> Iterator[Roots]:
-    """The root file system of each image."""
-    with ExitStack() as stack:
-        yield {
-            target: stack.enter_context(workshop.unpacked(image))
-            for target, image in images.items()
-        }
+def roots(workshop: Workshop, images: Images) -> Roots:
+    """The root file system of each image, as a directory."""
+    return {
+        target: workshop.unpack(image, workshop.folder / f"root-{target}")
+        for target, image in images.items()
+    }
 
 
 @pytest.fixture

@@ -199,3 +199,14 @@ def test_an_approval_question_that_cannot_be_delivered_is_reported(
 
     eventually(lambda: service.undeliverable)
     assert service.undeliverable == [(ids["task_id"], ids["ticket_id"], "refused_content")]
+
+
+def test_beyond_four_parts_the_group_reads_a_plain_hint(service: Service) -> None:
+    ids = service.enqueue("\n".join(f"第{n}行，{'字' * 60}" for n in range(200)))
+
+    for row in ids:
+        service.wait_row(row, "sent")
+
+    texts = service.sent_texts()
+    assert len(texts) == 4
+    assert "只发出前 4 条" in texts[-1]

@@ -227,7 +227,7 @@ def test_ten_megabytes_of_segments_cost_the_connection_and_nothing_else(
 def test_answers_that_nobody_asked_for_settle_nothing(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
-    """A peer that answers the echoes of other calls, or of none, with all that an answer may hold."""
+    """A peer that answers the echoes of other calls, or of none."""
     napcat.faults.next_calls(NeverAnswer(delivered=True))
     model.add(Reply(text="答案"))
     asked = napcat.say(OWNER, "问题", mention=True)

@@ -9,7 +9,7 @@ import signal
 from pathlib import Path
 
 from sandboxd.cli import main
-from sandboxd.ledger.milestones import OBSERVERS, Milestone
+from sandboxd.milestones import OBSERVERS, Milestone
 
 DIRECTORY = Path(os.environ["SANDBOXD_TEST_MILESTONES"])
 

@@ -10,6 +10,7 @@ import pytest
 
 from sandboxd.config import load_config
 from sandboxd.faults import Misconfigured
+from tests.sandboxd.authority import Authority
 from tests.sandboxd.process import Daemon
 
 
@@ -93,6 +94,30 @@ def test_the_doctor_says_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "FAIL  program init: not found  -> apt install catatonit" in done.stdout
     assert "no answer" in done.stdout
+
+
+def test_the_doctor_looks_at_certificates_registries_and_the_way_out(tmp_path: Path) -> None:
+    authority = Authority(tmp_path / "authority")
+    certificate, key = authority.issue("node.test")
+    file = config_file(
+        tmp_path,
+        f'state_dir = "{tmp_path}/s"\nrun_dir = "{tmp_path}/r"\nsocket = "{tmp_path}/r/s"\n'
+        f'[tls]\nport = 1\ncertificate = "{certificate}"\nkey = "{key}"\n'
+        f'client_authority = "{authority.file}"\n[tls.clients]\n"perlica.test" = "service"\n'
+        '[[registries]]\nhost = "127.0.0.1:1"\ncredentials = "/none"\n'
+        '[egress]\ntest_only_addresses = ["192.0.2.1"]\n'
+        '[[egress.allow]]\nname = "localhost"\n',
+    )
+
+    done = run("--config", str(file), "doctor", "--json")
+
+    findings = {f"{f['subject']}: {f['level']}": f["message"] for f in json.loads(done.stdout)}
+    assert "1 clients, certificate valid for 1 days" in findings["tls: warning"]
+    assert "does not answer" in findings["registry 127.0.0.1:1: warning"]
+    assert "missing or open" in findings["credential file: failure"]
+    assert "test_only_addresses" in findings["egress: warning"]
+    assert "not public" in findings["egress localhost: warning"]
+    assert any(subject.startswith("clock") for subject in findings)
 
 
 @pytest.mark.root

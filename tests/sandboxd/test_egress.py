@@ -1,102 +1,25 @@
 """The way out of a sandbox on a real node: what gets through, what never does, what is written."""
 
-import contextlib
-import http.server
+import json
 import os
 import shutil
 import socket
-import ssl
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, TypeVar
 
 import pytest
 
-from sandboxd import _native, wire
+from sandboxd import wire
 from tests.sandboxd.authority import Authority
-from tests.sandboxd.client import Answered, Box, Client, Refusal
+from tests.sandboxd.client import Answered, Box, Refusal
+from tests.sandboxd.mirror import Mirror, Node, exchange, inside, run_inside, tunnel
 from tests.sandboxd.process import Daemon, wait_for
 from tests.sandboxd.test_egress_rules import hello_for
 
 pytestmark = pytest.mark.root
-T = TypeVar("T")
 UPLOAD_BYTES = 100_000
-
-
-class _Handler(http.server.SimpleHTTPRequestHandler):
-    """Files of a directory; says where a request went and how much came with it."""
-
-    def do_POST(self) -> None:
-        size = len(self.rfile.read(int(self.headers["Content-Length"])))
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(f"{self.path} {size} {self.headers.get('X-Secret')}".encode())
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base's name)
-        pass
-
-
-class Mirror:
-    """A web server on loopback, with TLS and without; counts the connections that reach it."""
-
-    def __init__(self, files: Path, authority: Authority) -> None:
-        self.reached = 0
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(*authority.issue("localhost"))
-        self.authority = authority.file
-        self._servers = [self._serve(files, None), self._serve(files, context)]
-        self.http_port, self.https_port = (s.server_address[1] for s in self._servers)
-
-    def _serve(self, files: Path, tls: ssl.SSLContext | None) -> http.server.ThreadingHTTPServer:
-        mirror = self
-
-        class Server(http.server.ThreadingHTTPServer):
-            def get_request(self) -> tuple[socket.socket, Any]:
-                mirror.reached += 1
-                connection, address = super().get_request()
-                if tls is not None:
-                    connection = tls.wrap_socket(
-                        connection, server_side=True, do_handshake_on_connect=False
-                    )
-                return connection, address
-
-            def handle_error(self, request: object, client_address: object) -> None:
-                pass  # Clients that break off are what some tests are about.
-
-        def make(*given: Any) -> _Handler:
-            return _Handler(*given, directory=str(files))
-
-        server = Server(("127.0.0.1", 0), make)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        return server
-
-    def stop(self) -> None:
-        for server in self._servers:
-            server.shutdown()
-            server.server_close()
-
-
-class Node:
-    """A daemon whose sandboxes may reach the mirror as `localhost`."""
-
-    def __init__(self, daemon: Daemon, mirror: Mirror, files: Path) -> None:
-        self.daemon = daemon
-        self.mirror = mirror
-        self.files = files
-        self.client = Client(daemon.socket)
-
-    def make_box(self, name: str = "box") -> Box:
-        (held,) = self.client.images()
-        return Box(self.client, self.client.create(name, held.digest, network="egress"))
-
-    def audit(self) -> list[str]:
-        return [
-            x for x in self.daemon.log.read_text("utf-8").splitlines() if "sandboxd.egress" in x
-        ]
 
 
 @pytest.fixture(scope="module")
@@ -135,57 +58,6 @@ def box(node: Node) -> Iterator[Box]:
     box.run("/bin/true")
     yield box
     box.delete()
-
-
-def inside(node: Node, box: Box, act: Callable[[], T]) -> T:
-    """Runs `act` in a thread that has entered the sandbox's network namespace."""
-    done: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            with Path(f"/proc/{init_of(node, box)}/ns/net").open("rb") as namespace:
-                _native.setns(namespace.fileno(), _native.CLONE_NEWNET)
-            done.set_result(act())
-        except BaseException as error:  # noqa: BLE001 (handed on to the test)
-            done.set_exception(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join(30)
-    return done.result(0)
-
-
-def init_of(node: Node, box: Box) -> int:
-    return int((node.daemon.run / "bundles" / box.instance / "pid").read_text("ascii"))
-
-
-def exchange(raw: bytes) -> bytes:
-    """Sends bytes to the proxy and reads until it hangs up."""
-    answer = b""
-    with socket.create_connection(("127.0.0.1", 3128), timeout=20) as proxy:
-        proxy.sendall(raw)
-        with contextlib.suppress(ConnectionResetError):
-            while piece := proxy.recv(65536):
-                answer += piece
-    return answer
-
-
-def tunnel(port: int, name: str = "localhost") -> bytes:
-    return f"CONNECT {name}:{port} HTTP/1.1\r\nHost: {name}:{port}\r\n\r\n".encode()
-
-
-def run_inside(node: Node, box: Box, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """A program of this machine in the sandbox's network, with the sandbox's proxy settings."""
-    proxy = "http://127.0.0.1:3128"
-    proxies = {"http_proxy": proxy, "https_proxy": proxy, "HTTPS_PROXY": proxy, "no_proxy": ""}
-    return subprocess.run(
-        ["nsenter", f"--net=/proc/{init_of(node, box)}/ns/net", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        env=dict(os.environ) | proxies | env,
-    )
 
 
 def test_a_sandbox_with_network_none_has_no_proxy(node: Node) -> None:
@@ -452,6 +324,50 @@ def _write_wheel(path: Path) -> None:
         archive.writestr("demo-1.0.dist-info/METADATA", text)
         archive.writestr("demo-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
         archive.writestr("demo-1.0.dist-info/RECORD", "")
+
+
+@pytest.mark.skipif(shutil.which("apt-get") is None, reason="apt is not installed")
+def test_apt_reads_a_repository_through_the_proxy(node: Node, box: Box, tmp_path: Path) -> None:
+    (node.files / "apt").mkdir()
+    package = "Package: demo\nVersion: 1\nArchitecture: all\nFilename: ./demo.deb\nSize: 1\n"
+    (node.files / "apt/Packages").write_text(package + f"SHA256: {'0' * 64}\n")
+    url = f"http://localhost:{node.mirror.http_port}/apt"
+    sources = tmp_path / "sources.list"
+    sources.write_text(f"deb [trusted=yes] {url} ./\n")
+    (tmp_path / "lists/partial").mkdir(parents=True)
+    settings = {
+        "Dir::Etc::SourceList": sources,
+        "Dir::Etc::SourceParts": "-",
+        "Dir::State::Lists": tmp_path / "lists",
+        "Dir::Cache": tmp_path,
+        "APT::Sandbox::User": "root",
+        "Acquire::http::Proxy": "http://127.0.0.1:3128",
+        "Acquire::Languages": "none",
+    }
+    options = [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
+
+    done = run_inside(node, box, "apt-get", *options, "update")
+
+    assert done.returncode == 0, done.stderr
+    assert any("Package: demo" in file.read_text() for file in (tmp_path / "lists").glob("*ages"))
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
+def test_npm_asks_its_registry_through_the_proxy(node: Node, box: Box, tmp_path: Path) -> None:
+    (node.files / "npm").mkdir()
+    version = {"name": "demo", "version": "1.2.3", "dist": {"tarball": "x", "shasum": "0" * 40}}
+    document = {"name": "demo", "dist-tags": {"latest": "1.2.3"}, "versions": {"1.2.3": version}}
+    (node.files / "npm/demo").write_text(json.dumps(document))
+    url = f"https://localhost:{node.mirror.https_port}/npm/"
+
+    done = run_inside(
+        *(node, box, "npm", "view", "demo", "version", "--registry", url),
+        *("--cafile", str(node.mirror.authority), "--https-proxy", "http://127.0.0.1:3128"),
+        *("--cache", str(tmp_path), "--noproxy", "none", "--fetch-retries", "0"),
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "1.2.3"
 
 
 def test_the_wire_takes_no_third_kind_of_network(node: Node) -> None:

@@ -1,18 +1,11 @@
 """Images are believed only as far as their digests go, and unpacked as hostile input."""
 
 import contextlib
-import gzip
 import hashlib
-import io
 import json
 import platform
-import shutil
-import stat
-import subprocess
 import tarfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
@@ -20,68 +13,18 @@ from sandboxd.faults import NotFound, Refused
 from sandboxd.images.catalog import Catalog
 from sandboxd.images.demo import build_demo_layout
 from sandboxd.images.layout import read_layout
-from sandboxd.images.unpack import UnpackLimits, unpack_layers
+from sandboxd.images.unpack import UnpackLimits
 from tests.sandboxd.client import Answered, Box
+from tests.sandboxd.layouts import (
+    LIMITS,
+    Fill,
+    add,
+    layer,
+    write_layout,
+)
 from tests.sandboxd.process import Daemon
 
 pytestmark = pytest.mark.root
-LIMITS = UnpackLimits(total_bytes=10_000_000, entries=1000, file_bytes=5_000_000)
-Fill = Callable[[tarfile.TarFile], object]
-
-
-def add(archive: tarfile.TarFile, name: str, content: bytes = b"", **fields: object) -> object:
-    entry = tarfile.TarInfo(name)
-    entry.size = len(content)
-    for field, value in fields.items():
-        setattr(entry, field, value)
-    archive.addfile(entry, io.BytesIO(content))
-    return entry
-
-
-def layer(fill: Fill) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        fill(archive)
-    return buffer.getvalue()
-
-
-def zstd(raw: bytes) -> bytes:
-    return subprocess.run(["zstd", "-c"], input=raw, capture_output=True, check=True).stdout
-
-
-PACKINGS: dict[str, Callable[[bytes], bytes]] = {
-    "tar": bytes,
-    "tar+gzip": gzip.compress,
-    "tar+zstd": zstd,
-}
-
-
-def write_layout(
-    directory: Path,
-    *tars: bytes,
-    diff_ids: list[str] | None = None,
-    packing: str = "tar+gzip",
-) -> Path:
-    def store(kind: str, raw: bytes) -> dict[str, object]:
-        name = hashlib.sha256(raw).hexdigest()
-        (directory / "blobs" / "sha256" / name).write_bytes(raw)
-        kind = f"application/vnd.oci.image.{kind}"
-        return {"mediaType": kind, "digest": f"sha256:{name}", "size": len(raw)}
-
-    (directory / "blobs" / "sha256").mkdir(parents=True)
-    given = diff_ids or [f"sha256:{hashlib.sha256(tar).hexdigest()}" for tar in tars]
-    config = json.dumps({"rootfs": {"type": "layers", "diff_ids": given}}).encode()
-    manifest = {
-        "schemaVersion": 2,
-        "mediaType": "application/vnd.oci.image.manifest.v1+json",
-        "config": store("config.v1+json", config),
-        "layers": [store(f"layer.v1.{packing}", PACKINGS[packing](tar)) for tar in tars],
-    }
-    described = store("manifest.v1+json", json.dumps(manifest).encode())
-    index = {"schemaVersion": 2, "manifests": [described]}
-    (directory / "index.json").write_text(json.dumps(index))
-    (directory / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}')
-    return directory
 
 
 @pytest.fixture
@@ -152,116 +95,6 @@ def test_a_hostile_layer_is_refused(
 
     assert catalog.list() == ()
     assert list((tmp_path / "images").glob("*.squashfs")) == []
-
-
-def unpacked(directory: Path, tree: Path, limits: UnpackLimits = LIMITS) -> Path:
-    tree.mkdir()
-    unpack_layers(read_layout(directory).layers, tree, limits)
-    return tree
-
-
-@pytest.mark.skipif(shutil.which("zstd") is None, reason="zstd is not installed")
-@pytest.mark.parametrize("packing", list(PACKINGS))
-def test_layers_of_every_packing_give_the_same_files(tmp_path: Path, packing: str) -> None:
-    tars = [layer(lambda a, n=n: add(a, f"file-{n}", b"x" * 100_000)) for n in range(3)]
-
-    directory = write_layout(tmp_path / "layout", *tars, packing=packing)
-    tree = unpacked(directory, tmp_path / "tree")
-
-    assert sorted(file.name for file in tree.iterdir()) == ["file-0", "file-1", "file-2"]
-    assert (tree / "file-2").read_bytes() == b"x" * 100_000
-
-
-@pytest.mark.skipif(shutil.which("zstd") is None, reason="zstd is not installed")
-@pytest.mark.parametrize("packing", list(PACKINGS))
-def test_a_damaged_or_endless_layer_is_refused_whatever_its_packing(
-    tmp_path: Path, packing: str
-) -> None:
-    bomb = layer(lambda archive: [add(archive, f"f{n}", b"\0" * 4_000_000) for n in range(5)])
-    torn = layer(lambda archive: add(archive, "f", b"x" * 100_000))[:50_000]
-
-    with pytest.raises(Refused, match="more than allowed"):
-        unpacked(write_layout(tmp_path / "bomb", bomb, packing=packing), tmp_path / "one")
-    with pytest.raises(Refused, match="cannot be unpacked"):
-        unpacked(write_layout(tmp_path / "torn", torn, packing=packing), tmp_path / "two")
-
-
-def test_bytes_are_counted_over_all_layers(tmp_path: Path) -> None:
-    tars = [layer(lambda a, n=n: add(a, f"f{n}", bytes([n]) * 4_000_000)) for n in range(3)]
-
-    with pytest.raises(Refused, match="more than allowed"):
-        unpacked(write_layout(tmp_path / "layout", *tars), tmp_path / "tree")
-
-
-@pytest.mark.parametrize(("policy", "mode"), [("keep", 0o6755), ("strip", 0o755), ("refuse", None)])
-def test_set_id_files_are_kept_stripped_or_refused(
-    tmp_path: Path, policy: Literal["keep", "strip", "refuse"], mode: int | None
-) -> None:
-    def fill(archive: tarfile.TarFile) -> None:
-        add(archive, "shared", type=tarfile.DIRTYPE, mode=0o2775)
-        add(archive, "shared/su", b"x", mode=0o6755)
-
-    directory = write_layout(tmp_path / "layout", layer(fill))
-    limits = UnpackLimits(set_id_bits=policy)
-
-    if mode is None:
-        with pytest.raises(Refused, match="set-user-id"):
-            unpacked(directory, tmp_path / "tree", limits)
-    else:
-        tree = unpacked(directory, tmp_path / "tree", limits)
-        assert stat.S_IMODE((tree / "shared/su").stat().st_mode) == mode
-        assert stat.S_IMODE((tree / "shared").stat().st_mode) == 0o2775
-
-
-def test_links_that_try_to_leave_the_tree_touch_nothing_outside(tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.write_text("untouched")
-
-    def fill(archive: tarfile.TarFile) -> None:
-        add(archive, "up", type=tarfile.SYMTYPE, linkname="../" * 20 + str(outside).lstrip("/"))
-        add(archive, "up", b"replaces the link, never what it names")
-        add(archive, "dir", type=tarfile.SYMTYPE, linkname="/")
-        add(archive, "dir/made", b"x")
-        add(archive, "hard", type=tarfile.LNKTYPE, linkname="dir/made")
-
-    tree = unpacked(write_layout(tmp_path / "layout", layer(fill)), tmp_path / "tree")
-
-    assert outside.read_text() == "untouched"
-    assert (tree / "up").is_file()
-    assert (tree / "made").stat().st_nlink == 2
-
-
-@pytest.mark.parametrize(
-    "fill",
-    [
-        lambda a: add(a, "hard", type=tarfile.LNKTYPE, linkname="../../../../etc/shadow"),
-        lambda a: [
-            add(a, "s", type=tarfile.SYMTYPE, linkname="/etc/shadow"),
-            add(a, "hard", type=tarfile.LNKTYPE, linkname="s"),
-        ],
-        lambda a: [
-            add(a, "loop", type=tarfile.SYMTYPE, linkname="loop"),
-            add(a, "loop/file", b"x"),
-        ],
-        lambda a: add(a, "s", type=tarfile.SYMTYPE, linkname="x" * 5000),
-        lambda a: add(a, "/".join(["d" * 200] * 20), b"x"),
-        lambda a: add(a, "char", type=tarfile.CHRTYPE),
-        lambda a: add(a, ".", b"the root as a file"),
-    ],
-)
-def test_tricks_with_links_names_and_nodes_are_refused(tmp_path: Path, fill: Fill) -> None:
-    with pytest.raises(Refused, match="cannot be unpacked"):
-        unpacked(write_layout(tmp_path / "layout", layer(fill)), tmp_path / "tree")
-
-
-@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE])
-def test_a_header_that_claims_to_be_enormous_is_refused(tmp_path: Path, kind: bytes) -> None:
-    entry = tarfile.TarInfo("header")
-    entry.type, entry.size = kind, 7 * 1024**3
-    raw = entry.tobuf(tarfile.GNU_FORMAT) + b"\0" * 10_240
-
-    with pytest.raises(Refused, match="cannot be unpacked"):
-        unpacked(write_layout(tmp_path / "layout", raw), tmp_path / "tree")
 
 
 def test_an_index_for_several_platforms_leads_to_this_machines_image(tmp_path: Path) -> None:
@@ -392,3 +225,15 @@ def test_a_changed_squashfs_is_never_mounted(daemon: Daemon, image: str, box: Bo
     assert caught.value.answer.error == "misconfigured"
     assert "not the one that was imported" in caught.value.answer.message
     assert box.run("/bin/true").exit_code == 0
+
+
+def test_an_import_tells_how_far_it_is(catalog: Catalog, layout: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+
+    catalog.import_layout(
+        layout, wanted=None, limits=UnpackLimits(), progress=lambda *step: told.append(step)
+    )
+
+    assert [what for what, _, _ in told if what != "unpack"] == ["squash", "squash"]
+    last = [step for step in told if step[0] == "unpack"][-1]
+    assert 0 < last[1] == last[2]

@@ -14,7 +14,7 @@ from typing import get_args
 import pytest
 
 from sandboxd import wire
-from sandboxd.ledger.milestones import Milestone
+from sandboxd.milestones import Milestone
 from tests.sandboxd.client import Answered, Box, Client, new_id
 from tests.sandboxd.process import Daemon
 

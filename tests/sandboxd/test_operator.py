@@ -8,8 +8,8 @@ import pytest
 
 from sandboxd.images.demo import build_demo_layout
 from tests.sandboxd.client import Box, Client, new_id
+from tests.sandboxd.layouts import add, layer, write_layout
 from tests.sandboxd.process import Daemon
-from tests.sandboxd.test_images import add, layer, write_layout
 
 pytestmark = pytest.mark.root
 

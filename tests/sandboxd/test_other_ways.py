@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sandboxd import wire
+from sandboxd.kernel.confinement import CAPABILITIES
 from tests.sandboxd.client import Answered, Box, Client, new_id
 from tests.sandboxd.process import Daemon
 
@@ -103,6 +104,35 @@ def test_layers_by_path_give_the_same_sandbox(
     box = start(make_daemon, daemon, layout)
 
     assert not daemon.client.health().facts.layers_by_descriptor
+    whole_life(box)
+
+
+WITH_CAPABILITIES = (
+    "import os, sys; os.execvp('setpriv', ['setpriv', '--bounding-set=-all,+{}', "
+    "sys.executable, '-m', 'sandboxd', *sys.argv[1:]])"
+)
+UNIT = Path(__file__).parents[2] / "docs/operations/sandboxd.service"
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv is not installed")
+def test_the_capabilities_of_the_systemd_unit_are_enough_and_given_up_after_the_start(
+    make_daemon: list[Daemon], tmp_path: Path, run_directory: Path, layout: Path
+) -> None:
+    lines = UNIT.read_text("utf-8").splitlines()
+    (listed,) = [x.partition("=")[2] for x in lines if x.startswith("CapabilityBoundingSet=")]
+    names = [name.removeprefix("CAP_").lower() for name in listed.split()]
+    program = (
+        "-c",
+        WITH_CAPABILITIES.format(",+".join(names)),
+    )
+    daemon = Daemon(tmp_path / "state", run_directory, program=program)
+
+    box = start(make_daemon, daemon, layout)
+
+    status = Path(f"/proc/{daemon.pid}/status").read_text("ascii")
+    bounding = int(status.partition("CapBnd:")[2].split()[0], 16)
+    assert bounding == sum(1 << number for number in CAPABILITIES.values())
+    assert daemon.client.health().facts.runtime == "crun"
     whole_life(box)
 
 

@@ -15,8 +15,8 @@ import pytest
 
 from sandboxd.images.demo import build_demo_layout
 from tests.sandboxd.client import Box, Client
+from tests.sandboxd.layouts import add, layer, write_layout
 from tests.sandboxd.process import Daemon, wait_for
-from tests.sandboxd.test_images import add, layer, write_layout
 
 pytestmark = pytest.mark.root
 NEEDED = ("docker-registry", "skopeo")
@@ -56,7 +56,8 @@ class Registry:
         assert wait_for(self._answers, within_s=15)
 
     def _answers(self) -> bool:
-        with contextlib.suppress(OSError), socket.create_connection(self.host.split(":")):
+        name, _, port = self.host.partition(":")
+        with contextlib.suppress(OSError), socket.create_connection((name, int(port))):
             return True
         return False
 

@@ -1,4 +1,4 @@
-"""A disk that runs full: the oldest talk goes first, it is said, and the newest is never touched."""
+"""A disk that runs full: the oldest talk goes first, that is said, and the newest stays."""
 
 from collections.abc import Iterator
 from pathlib import Path

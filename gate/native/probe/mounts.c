@@ -12,7 +12,7 @@ int umount2(const char *, int);
 
 static int mount_tmpfs(void)
 {
-    return outcome(mount("none", "/mnt-probe", "tmpfs", 0, NULL));
+    return outcome(mount("none", "/srv", "tmpfs", 0, NULL));
 }
 static int mount_proc(void)
 {

@@ -130,7 +130,7 @@ static int trace_init(void)
 }
 static int trace_parent(void)
 {
-    return outcome(ptrace(PTRACE_ATTACH, getppid(), NULL, NULL));
+    return outcome(ptrace(PTRACE_SEIZE, getppid(), NULL, NULL));
 }
 static int read_memory(void)
 {

@@ -76,14 +76,17 @@ class InboundQueue:
 
         Urgent ones are drained first. While this waits, nobody reads from the socket and TCP holds
         NapCat back.
+
+        Raises: ValueError for a frame that is nested too deeply to be kept.
         """
+        packed = _pack(item)
         deadline_s = monotonic_s() + within_s
         with self._changed:
             while not self._fits(item):
                 if give_up() or monotonic_s() >= deadline_s:
                     return False
                 self._changed.wait(_GIVE_UP_POLL_S)
-            self._add(item, is_urgent=is_urgent)
+            self._add(packed, is_urgent=is_urgent)
             must_ring, self._has_rung = not self._has_rung, True
         if must_ring:
             ring()
@@ -92,15 +95,20 @@ class InboundQueue:
     def put_history(self, items: Sequence[InboundFrame], ring: Ring, give_up: GiveUp) -> int | None:
         """Add frames of the history, never filling more than half of the room.
 
-        Returns the mark to give to `is_settled`, None when `give_up` said so first.
+        A frame that is nested too deeply is left out. Returns the mark to give to `is_settled`,
+        None when `give_up` said so first.
         """
         for item in items:
+            try:
+                packed = _pack(item)
+            except ValueError:
+                continue
             with self._changed:
                 while not self._is_half_empty() and not give_up():
                     self._changed.wait(_GIVE_UP_POLL_S)
                 if give_up():
                     return None
-                self._add(item, is_urgent=False)
+                self._add(packed, is_urgent=False)
                 must_ring, self._has_rung = not self._has_rung, True
             if must_ring:
                 ring()
@@ -141,9 +149,8 @@ class InboundQueue:
         with self._changed:
             return self._waiting()
 
-    def _add(self, item: InboundFrame, *, is_urgent: bool) -> None:
-        packed = _Packed(marshal.dumps(dict(item.frame)), item.from_history, item.size_bytes)
-        self._held_bytes += item.size_bytes
+    def _add(self, packed: _Packed, *, is_urgent: bool) -> None:
+        self._held_bytes += packed.size_bytes
         if is_urgent:
             self._urgent.append(packed)
         else:
@@ -163,6 +170,10 @@ class InboundQueue:
         return 2 * self._waiting() <= self._most_frames and (
             2 * self._held_bytes <= self._most_bytes
         )
+
+
+def _pack(item: InboundFrame) -> _Packed:
+    return _Packed(marshal.dumps(dict(item.frame)), item.from_history, item.size_bytes)
 
 
 def _take(waiting: deque[_Packed], most: int) -> list[_Packed]:

@@ -101,13 +101,17 @@ class LinkSession:
         item = InboundFrame(frame=frame, size_bytes=size_bytes)
         patience_s = self._settings.queue_patience_s
         has_ended = self.connection.is_ending
-        is_in_time = self._queue.put(
-            item,
-            self._ring,
-            is_urgent=may_be_command(frame),
-            within_s=patience_s,
-            give_up=has_ended,
-        )
+        try:
+            is_in_time = self._queue.put(
+                item,
+                self._ring,
+                is_urgent=may_be_command(frame),
+                within_s=patience_s,
+                give_up=has_ended,
+            )
+        except ValueError:
+            self._sieve.dropped.malformed += 1
+            return
         if not is_in_time:
             raise WireBroken("overflow", "intake cannot keep up: reconnecting to catch up")
 

@@ -11,7 +11,6 @@ WORKS: Mapping[str, Text] = {
         en="No task is going on. After the next @Perlica it is shown here as it happens.",
     ),
     "task.last": Text(zh="上一个任务", en="The last task"),
-    "task.request": Text(zh="要求", en="Request"),
     "task.request_gone": Text(
         zh="（消息已过保留期或被清理）", en="(the message is no longer kept)"
     ),
@@ -101,10 +100,8 @@ WORKS: Mapping[str, Text] = {
     "sandbox.title": Text(zh="沙箱 {name}", en="Sandbox {name}"),
     "sandbox.slot": Text(zh="名额", en="Slot"),
     "sandbox.free": Text(zh="空闲", en="free"),
-    "sandbox.living": Text(zh="现有沙箱", en="Living sandboxes"),
     "sandbox.ended": Text(zh="最近结束的", en="Recently ended"),
     "sandbox.node": Text(zh="节点", en="Node"),
-    "sandbox.purpose": Text(zh="用途", en="Purpose"),
     "sandbox.no_purpose": Text(zh="（没有说明）", en="(not described)"),
     "sandbox.touched": Text(zh="最后使用", en="Last touched"),
     "sandbox.deletion": Text(zh="自动删除", en="Automatic deletion"),
@@ -166,7 +163,6 @@ WORKS: Mapping[str, Text] = {
         zh="群消息和工具结果入库前替换的凭据样内容，按种类。",
         en="What looked like a credential in messages and results, replaced before it was stored.",
     ),
-    "usage.by_kind": Text(zh="按种类", en="By kind"),
     "usage.other": Text(zh="其他", en="other"),
     "usage.model_calls": Text(zh="模型", en="model"),
     "usage.tool_calls": Text(zh="工具", en="tools"),

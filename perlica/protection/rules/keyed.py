@@ -6,6 +6,7 @@ One pass finds the names, a reader takes the value behind each, `judgement` deci
 import re
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import lru_cache
 from typing import Final
 
 from perlica.protection.engine import Match, linear
@@ -63,13 +64,14 @@ class Separator(Enum):
     SPACED = auto()
 
 
-_QUOTED: Final = linear(
-    r'"((?:[^"\\\r\n]|\\.){0,})"|\'((?:[^\'\\\r\n]|\\.){0,})\'|`([^`\r\n]{0,900})`'.replace(
-        "4000", "1000"
-    )
+# Read at one place only, each character in one way only: linear without RE2, and cheaper.
+_QUOTED: Final = re.compile(
+    rb'"((?:[^"\\\r\n\xff]|\\[^\r\n\xff])*)"'
+    rb"|'((?:[^'\\\r\n\xff]|\\[^\r\n\xff])*)'"
+    rb"|`([^`\r\n\xff]*)`"
 )
-_OPENER: Final = linear(r"[fFbBrRuU]?[\"'`]|\xe3\x80\x8c|\xe3\x80\x90|\xe3\x80\x8a")
-_BARE: Final = linear(r"[^\s\"'`\x80-\xff]+")
+_OPENER: Final = re.compile(rb"[fFbBrRuU]?[\"'`]|" + "|".join("「【《").encode())
+_BARE: Final = re.compile(rb"[^\s\"'`\x80-\xff]+")
 _END_OF_BARE: Final = re.compile(
     r"""</|<br|\\[nrtu"'\\]|\[CQ:|&amp;|[,;](?=$|["']|[\w.\- ]{1,40}[=:])|\}\}?,|//$"""
     r"|%20|%0[aAdD]|%22|%[eE][2-9]%",
@@ -103,11 +105,20 @@ def detect(sheet: Sheet) -> None:
         if match.end() < behind:
             continue
         whole = match.group()
-        part = _NAME_PART.match(whole)
-        text = part.group() if part else whole
-        name = understand(text[-_LONGEST_NAME:].decode("latin-1"))
+        name, separator = _parse(whole) if len(whole) < _LONGEST_NAME else _parsed(whole)
         if name.announces is not Announces.NOTHING:
-            behind = _look_behind(sheet, match, name, _separator(whole[len(text.rstrip(b"-")) :]))
+            behind = _look_behind(sheet, match, name, separator)
+
+
+def _parsed(whole: bytes) -> tuple[KeyName, Separator]:
+    """Return what a name announces and what stands behind it."""
+    part = _NAME_PART.match(whole)
+    text = part.group() if part else whole
+    name = understand(text[-_LONGEST_NAME:].decode("latin-1"))
+    return name, _separator(whole[len(text.rstrip(b"-")) :])
+
+
+_parse = lru_cache(maxsize=4096)(_parsed)
 
 
 def _separator(between: bytes) -> Separator:
@@ -209,8 +220,7 @@ def read_value(data: bytes, at: int, *, in_query: bool = False) -> Value | None:
     if opener:
         quoted = _QUOTED.match(data, opener.end() - 1, opener.end() + _LONGEST_QUOTED)
         if quoted:
-            group = next((g for g in (1, 2, 3) if quoted.start(g) >= 0), 0)
-            start, end = quoted.span(group)
+            start, end = quoted.span(quoted.lastindex or 0)
             return Value(start, end, quoted=True) if end > start else None
         at = opener.end()
     bare = _BARE.match(data, at, at + _LONGEST_BARE)

@@ -5,7 +5,6 @@ Names beside their values belong to `keyed`; here the name is in another attribu
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
 
@@ -36,12 +35,13 @@ _VALUED: Final = linear(
     ignore_case=True,
     gates=("val", '"v"', "'v'"),
 )
-_MANIFEST: Final = re.compile(
-    rb"""(?:^|\n)([> \t]*(?:- )?)["']?kind["']?:[ \t]*["']?Secret["']?[ \t]*\r?(?=\n|$)"""
+_MANIFEST: Final = linear(
+    r"(?:^|\n)([> \t]*(?:- )?)[\"']?kind[\"']?:[ \t]*[\"']?Secret[\"']?[ \t]*(?:[\r\n]|$)",
+    gates=("Secret",),
 )
-_JSON_KIND: Final = linear(r"\"kind\"\s*:\s*\"Secret\"")
+_JSON_KIND: Final = linear(r"\"kind\"\s*:\s*\"Secret\"", gates=("Secret",))
 _DATA: Final = re.compile(rb"^(?:data|stringData|binaryData):[ \t]*\r?$")
-_SEPARATOR: Final = re.compile(rb"^[> \t]*---[ \t]*\r?$", re.MULTILINE)
+_SEPARATOR: Final = linear(r"\n[> \t]*---[ \t]*[\r\n]")
 _JSON_DATA: Final = linear(r"\"(?:data|stringData)\"\s*:\s*\{([^{}]{1,})\}")
 _ENTRY: Final = re.compile(rb"^([> \t]*)[\w.\-\"'/]+:[ \t]*(?:!!binary[ \t]*)?(\S.*?)?[ \t]*\r?$")
 _JSON_ENTRY: Final = re.compile(rb'"([\w.\-/]{1,120})"\s*:\s*"([^"\\]{1,20000})"')
@@ -68,6 +68,7 @@ _CHINESE_HEADERS: Final = {
 }
 _DELIMITERS: Final = (b"|", b"\t", b",")
 _TITLE: Final = re.compile(r"[\w .()（）/#-]{0,30}$")
+_LONGEST_MANIFEST: Final = 16 * 1024
 _MOST_ROWS: Final = 500
 _COLUMN_GAP: Final = re.compile(rb"[ \t]{2,}|\t")
 _TABLE_SETTING: Final = Setting(quoted=False, alone=True, firm=True)
@@ -82,8 +83,7 @@ def detect(sheet: Sheet) -> None:
     for match in sheet.matches(_VALUED):
         name = understand(match.group(2).decode("latin-1"))
         _judge(sheet, name, Value(*match.span(1), quoted=True))
-    if b"Secret" in data:
-        _find_manifests(sheet)
+    _find_manifests(sheet)
     if b":" in data:
         for match in sheet.matches(_PGPASS):
             if not is_stand_in(sheet.data[match.start(1) : match.end(1)].decode("latin-1")):
@@ -108,32 +108,37 @@ def _judge(sheet: Sheet, name: KeyName, value: Value) -> None:
 
 def _find_manifests(sheet: Sheet) -> None:
     """All values of a Kubernetes Secret, whatever their names."""
-    data = sheet.data
-    borders = [0, *(border.start() for border in _SEPARATOR.finditer(data)), len(data)]
-    seen: set[tuple[int, int]] = set()
-    for match in _MANIFEST.finditer(data):
-        document, indent = bisect_right(borders, match.start()) - 1, len(match.group(1))
-        if (document, indent) not in seen:
-            seen.add((document, indent))
-            sheet.budget.check()
-            document = min(document, len(borders) - 2)
-            _read_manifest(sheet, borders[document], borders[document + 1], indent)
-    if _JSON_KIND.search(data):
+    data, behind = sheet.data, -1
+    for match in sheet.matches(_MANIFEST):
+        first = max(0, match.start() - _LONGEST_MANIFEST)
+        last = min(len(data), match.end() + _LONGEST_MANIFEST)
+        borders = [border.start() for border in _SEPARATOR.finditer(data, first, last)]
+        first = max((at for at in borders if at <= match.start()), default=first)
+        last = min((at for at in borders if at > match.start()), default=last)
+        if match.start() >= behind:
+            behind = _read_manifest(sheet, first, last, len(match.group(1)))
+    for _ in sheet.matches(_JSON_KIND):
         for found in sheet.matches(_JSON_DATA):
             for entry in _JSON_ENTRY.finditer(data, *found.span(1)):
                 _add_data(sheet, entry.start(2), entry.end(2))
+        break
 
 
-def _read_manifest(sheet: Sheet, first: int, last: int, indent: int) -> None:
-    """Read the lines below `data:` and `stringData:` that stand as far in as `kind:` does."""
-    inside, at = False, first
+def _read_manifest(sheet: Sheet, first: int, last: int, indent: int) -> int:
+    """Read the lines below `data:` and `stringData:` that stand as far in as `kind:` does.
+
+    Return where the last of them ends.
+    """
+    inside, at, behind = False, first, first
     for line in sheet.data[first:last].split(b"\n"):
         depth = len(line) - len(line.lstrip(b"> \t"))
         if line.strip() and depth <= indent:
             inside = depth == indent and bool(_DATA.match(line[depth:]))
         elif inside and line.strip():
             _read_entry(sheet, at, line)
+            behind = at
         at += len(line) + 1
+    return behind
 
 
 def _read_entry(sheet: Sheet, at: int, line: bytes) -> None:

@@ -157,6 +157,8 @@ def _read_around_hex(sheet: Sheet, start: int, end: int) -> None:
         found = behind.match(data, end) if length == usual else None
         if found and (start == 0 or data[start - 1] not in _WORD):
             _add_shape(sheet, start, found.end(), kind)
+    if start == 0 or data[start - 1] not in b".:*":
+        return
     for kind, usual, before in _BEFORE_HEX:
         if length == usual:
             found = before.search(data[max(0, start - _REACH_BEFORE) : start])

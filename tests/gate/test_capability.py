@@ -1,0 +1,145 @@
+"""Sandboxes are on only with a report that passed and speaks for the node."""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from perlica.app.config.capabilities import Capability, judge_sandbox
+from perlica.app.gate_report import NodeIdentity, differences, judge_report, read_report
+from perlica.domain.errors import Retryable
+from perlica.domain.texts import Language
+
+pytestmark = pytest.mark.evidence(18)
+WriteReport = Callable[..., Path]
+NODE = NodeIdentity(
+    kernel="6.18.0",
+    runtime="crun",
+    runtime_version="1.8.1",
+    cgroup_mode="v2",
+    sandboxd="0.1.0",
+    file_system="ext4",
+    configuration="c" * 64,
+)
+
+
+def capability(path: Path | None, node: NodeIdentity = NODE, *, demo: bool = False) -> Capability:
+    gate = judge_report(path, {"node-1": lambda: node})
+    return judge_sandbox(complete=True, lacks=(), demo=demo, gate=gate)
+
+
+def test_a_report_that_passed_and_matches_switches_sandboxes_on(write_report: WriteReport) -> None:
+    found = capability(write_report())
+
+    assert found.on
+    assert not found.experimental
+
+
+def test_without_a_report_they_are_off() -> None:
+    found = capability(None)
+
+    assert not found.on
+    assert "gate-full" in found.remedy.say(Language.en)
+
+
+def test_without_a_report_the_demo_mode_shows_them_as_experimental() -> None:
+    found = capability(None, demo=True)
+
+    assert found.on
+    assert found.experimental
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("kernel", "6.19.0"),
+        ("runtime", "runc"),
+        ("runtime_version", "1.9"),
+        ("cgroup_mode", "hybrid"),
+        ("sandboxd", "0.2.0"),
+        ("file_system", "xfs"),
+        ("file_system", None),
+        ("configuration", "d" * 64),
+        ("configuration", None),
+    ],
+)
+def test_a_node_that_differs_keeps_them_off_and_is_told_what_differs(
+    write_report: WriteReport, field: str, value: str | None
+) -> None:
+    found = capability(write_report(), dataclasses.replace(NODE, **{field: value}))
+
+    assert not found.on
+    assert field in found.reason.say(Language.en)
+    assert field in found.reason.say(Language.zh)
+
+
+def test_each_node_must_match(write_report: WriteReport) -> None:
+    other = dataclasses.replace(NODE, kernel="6.1.0")
+
+    verdict = judge_report(write_report(), {"node-1": lambda: NODE, "node-2": lambda: other})
+
+    assert not verdict.allows
+    assert "node-2" in verdict.reason.say(Language.en)
+
+
+def test_a_node_that_does_not_answer_keeps_them_off(write_report: WriteReport) -> None:
+    def ask() -> NodeIdentity:
+        raise Retryable("sandboxd_down", "nobody answers")
+
+    verdict = judge_report(write_report(), {"node-1": ask})
+
+    assert not verdict.allows
+    assert "start sandboxd" in verdict.remedy.say(Language.en)
+
+
+def _turn(path: Path, key: str, outcome: str) -> Path:
+    document = json.loads(path.read_text("utf-8"))
+    for line in document["lines"]:
+        if line["key"] == key:
+            line["outcome"] = outcome
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("outcome", ["fail", "not run"])
+def test_the_word_passed_is_not_believed_when_a_line_says_otherwise(
+    write_report: WriteReport, outcome: str
+) -> None:
+    found = capability(_turn(write_report(), "power.cuts", outcome))
+
+    assert not found.on
+    assert "power.cuts" in found.reason.say(Language.en)
+
+
+@pytest.mark.parametrize("key", ["rootfs.hard-links", "control.volatile", "limits.memory"])
+def test_a_report_that_leaves_a_line_out_is_no_report(write_report: WriteReport, key: str) -> None:
+    found = capability(write_report(without=key))
+
+    assert not found.on
+    assert key in found.reason.say(Language.en)
+
+
+def test_a_report_says_itself_that_it_did_not_pass(write_report: WriteReport) -> None:
+    assert not capability(write_report(passed=False)).on
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[1]", '{"format": 2}', "\0"])
+def test_a_file_that_is_no_report_keeps_them_off(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "report.json"
+    path.write_text(content, encoding="utf-8")
+
+    assert not capability(path).on
+
+
+def test_a_report_that_is_not_there_keeps_them_off(tmp_path: Path) -> None:
+    assert not capability(tmp_path / "none.json").on
+
+
+def test_an_unknown_fact_of_the_node_is_refused(write_report: WriteReport, tmp_path: Path) -> None:
+    assert not capability(write_report(turned={"host": "somewhere"})).on
+
+
+def test_nothing_differs_between_a_node_and_its_own_report(write_report: WriteReport) -> None:
+    assert differences(read_report(write_report()), NODE) == ()

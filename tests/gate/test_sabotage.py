@@ -1,0 +1,52 @@
+"""Breaking one guarantee on purpose turns exactly the lines red that speak of it."""
+
+from collections.abc import Callable
+
+import pytest
+
+pytestmark = [pytest.mark.root, pytest.mark.evidence(18), pytest.mark.timeout(300)]
+
+# Without the index the kernel knows neither which files are hard links, nor which upper layer is
+# in use, nor which image it belongs to; the power-loss writer sees the links break as well.
+INDEX_OFF = {
+    "rootfs.options",
+    "rootfs.hard-links",
+    "conflict.second-mount",
+    "conflict.other-image",
+    "power.cuts",
+    "power.flushes",
+}
+# Where fsync does nothing, what was acknowledged is lost; and such a mount cannot be repeated.
+VOLATILE = {"power.cuts", "power.flushes", "conflict.other-image"}
+EXPECTED = {
+    "nothing": set[str](),
+    "index-off": INDEX_OFF,
+    "volatile": VOLATILE,
+    "no-flock": {"conflict.lock"},
+    "wrong-squashfs": {"image.squashfs"},
+}
+
+
+def red_lines(outcomes: dict[str, str]) -> set[str]:
+    return {key for key, outcome in outcomes.items() if outcome == "fail"}
+
+
+@pytest.mark.parametrize("sabotage", sorted(EXPECTED))
+def test_a_broken_guarantee_turns_exactly_its_lines_red(
+    try_sabotaged: Callable[[str], dict[str, str]], sabotage: str
+) -> None:
+    outcomes = try_sabotaged(sabotage)
+
+    assert red_lines(outcomes) == EXPECTED[sabotage]
+    assert len(outcomes) > 200
+
+
+def test_without_a_system_call_filter_only_escapes_turn_red(
+    try_sabotaged: Callable[[str], dict[str, str]],
+) -> None:
+    red = red_lines(try_sabotaged("seccomp-off"))
+
+    assert {key.partition(".")[0] for key in red} == {"escape"}
+    assert "escape.run-without-a-system-call-filter" in red
+    assert {"escape.make-a-user-namespace", "escape.set-up-io_uring"} <= red
+    assert "escape.mount-a-file-system" not in red
