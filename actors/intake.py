@@ -30,7 +30,7 @@ from perlica.clients.napcat import InboundFrame
 from perlica.commands.answers import answer_malformed, answer_unknown
 from perlica.commands.grammar import FREE_TEXT_ARGUMENTS, Malformed, Parsed, Unknown
 from perlica.domain.clock import now_ms
-from perlica.domain.ids import GroupId, RowId, UserId
+from perlica.domain.ids import GroupId, MessageId, RowId, UserId
 from perlica.domain.message import IncomingGroupMessage, SegmentKind
 from perlica.domain.outbox import OutboxKind
 from perlica.domain.texts import Language
@@ -269,12 +269,30 @@ class Intake:
         kind: OutboxKind = OutboxKind.command,
         key: str | None = None,
     ) -> None:
-        OutboxStore(self.database).enqueue(
+        self._enqueue(
+            text,
             key=key or f"reply:{message.message_id}:{message.real_seq}",
             kind=kind,
-            content=protect(text, Channel.OUTBOX),
             reply_to=message.message_id,
             at_user=message.user_id,
+        )
+
+    def _enqueue(
+        self,
+        text: str,
+        *,
+        key: str,
+        kind: OutboxKind,
+        reply_to: MessageId | None = None,
+        at_user: UserId | None = None,
+    ) -> None:
+        """Queue a text of ours; while nothing at all can be scanned, nothing is said either."""
+        content = protect(text, Channel.OUTBOX)
+        if not content.is_usable:
+            _log.error("a reply could not be scanned", extra={"kind": kind.value})
+            return
+        OutboxStore(self.database).enqueue(
+            key=key, kind=kind, content=content, reply_to=reply_to, at_user=at_user
         )
 
     def _count_missed(self) -> None:
@@ -293,11 +311,7 @@ class Intake:
         text = say_missed(missed, self.settings.language)
         with self.database.transaction():
             service.set(_MISSED_KEY, "0")
-            OutboxStore(self.database).enqueue(
-                key=f"missed:{now_ms()}",
-                kind=OutboxKind.notice,
-                content=protect(text, Channel.OUTBOX),
-            )
+            self._enqueue(text, key=f"missed:{now_ms()}", kind=OutboxKind.notice)
         return True
 
     def _store_quarantined(self, item: Quarantined) -> None:
@@ -323,16 +337,18 @@ class Intake:
         if row is None:
             return
         self._audit("intake.quarantined", {"message_id": key.message_id})
-        OutboxStore(self.database).enqueue(
+        self._enqueue(
+            say_quarantined(1, self.settings.language),
             key=f"quarantine:{key.message_id}:{key.real_seq}",
             kind=OutboxKind.notice,
-            content=protect(say_quarantined(1, self.settings.language), Channel.OUTBOX),
         )
 
     def _audit(self, kind: str, facts: dict[str, str | int]) -> None:
-        AuditStore(self.database).add_event(
-            kind, actor="intake", detail=protect(dict(facts), Channel.AUDIT)
-        )
+        detail = protect(dict(facts), Channel.AUDIT)
+        if not detail.is_usable:
+            _log.error("an audit event could not be scanned", extra={"kind": kind})
+            return
+        AuditStore(self.database).add_event(kind, actor="intake", detail=detail)
 
 
 def _is_empty_request(message: IncomingGroupMessage) -> bool:

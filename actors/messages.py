@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from perlica.domain.cancel import CancelToken
-from perlica.domain.ids import MessageId, OperationId, OutboxId, RowId, TaskId, TicketId, UserId
+from perlica.domain.ids import MessageId, OperationId, OutboxId, RowId, TaskId, TicketId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

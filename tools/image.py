@@ -100,9 +100,11 @@ class Workshop:
         return target
 
     def forget(self) -> None:
-        """Delete buildah's storage; archives stay."""
-        self._run(*self._buildah, "rm", "--all")
-        self._run(*self._buildah, "rmi", "--all", "--force")
+        """Delete buildah's storage and unmount what an interrupted build left; archives stay."""
+        for words in (("rm", "--all"), ("rmi", "--all", "--force")):
+            subprocess.run([*self._buildah, *words], stdin=subprocess.DEVNULL, check=False)
+        for place in reversed(_mounts_below(self.folder)):
+            subprocess.run(["umount", str(place)], check=False)
 
     def _ask(self, *words: str) -> str:
         done = subprocess.run(
@@ -113,6 +115,13 @@ class Workshop:
     def _run(self, *command: str) -> None:
         environment = {**os.environ, "SOURCE_DATE_EPOCH": "0"}
         subprocess.run(command, check=True, stdin=subprocess.DEVNULL, env=environment)
+
+
+def _mounts_below(folder: Path) -> list[Path]:
+    """Mount points inside a folder, in the order in which they were mounted."""
+    lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    points = (Path(line.split()[4]) for line in lines)
+    return [point for point in points if point.is_relative_to(folder)]
 
 
 def _works(*command: str) -> bool:

@@ -26,9 +26,11 @@ from sandboxd.storage.disk import create_disk
 from sandboxd.wire import MIN_DISK_BYTES
 
 _RECORD = struct.Struct("<QII")
-_SECTOR_BYTES = 512
+_BLOCK_BYTES = 4096
+"""Written whole or not at all, as disks with 4 KiB sectors do and XFS (4 KiB blocks) needs."""
 _CHUNK_BYTES = 65536
 _SHOWN = 5
+_TORN_SHARE = 0.3
 _IGNORED_SHARE = 0.5
 """How much of what came before, counted from the moment, a disk that ignores flushes may lose."""
 
@@ -177,12 +179,16 @@ def _replay(
     with recording.log.open("rb") as log, image.open("rb+") as disk:
         for number in chosen:
             one = recording.records[number]
-            sectors = one.length // _SECTOR_BYTES
-            torn = chance is not None and sectors > 1 and chance.random() < 0.3
-            length = chance.randrange(1, sectors) * _SECTOR_BYTES if torn and chance else one.length
             log.seek(one.at)
             disk.seek(one.offset)
-            disk.write(log.read(length))
+            disk.write(log.read(_torn_length(one, chance) if chance else one.length))
+
+
+def _torn_length(write: Logged, chance: random.Random) -> int:
+    """How much of a write arrives: mostly all, sometimes only its first blocks."""
+    first = -write.offset % _BLOCK_BYTES or _BLOCK_BYTES
+    ends = range(first, write.length, _BLOCK_BYTES)
+    return chance.choice(ends) if ends and chance.random() < _TORN_SHARE else write.length
 
 
 def _copy_sparse(source: Path, target: Path) -> None:

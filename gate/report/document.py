@@ -119,6 +119,10 @@ def _risks(lines: Sequence[Line], facts: Facts) -> list[str]:
         ),
         "sandboxd needs CAP_SYS_ADMIN on the node. Only the service may reach its socket.",
     ]
+    risks.append(
+        "The disk must write a block of 4 KiB whole or not at all, as disks with 4 KiB sectors do; "
+        "power.flushes tears writes between blocks only. Disks with 512-byte sectors are not shown."
+    )
     if facts.mandatory_access_control == "none":
         risks.append(
             "Neither AppArmor nor SELinux confines the container on this node: namespaces, "

@@ -7,11 +7,13 @@ verdict is worked out anew from the lines: a changed word "passed" changes nothi
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from perlica.clients.sandboxd import SandboxdClient, SandboxdSettings
 from perlica.domain.errors import Misconfigured, PerlicaError
 from perlica.domain.texts import Text
 from sandboxd.wire import HealthReport
@@ -168,6 +170,12 @@ def identity_of(health: HealthReport) -> NodeIdentity:
     )
 
 
+def ask_node(socket: Path) -> NodeIdentity:
+    """Asks the sandboxd at `socket` (local HTTP). Raises: Retryable, Misconfigured."""
+    client = SandboxdClient(SandboxdSettings(socket_path=socket, epoch=0))
+    return identity_of(client.health())
+
+
 def read_report(path: Path) -> GateReport:
     """The report in a file. Raises: Misconfigured when it is no report."""
     try:
@@ -221,6 +229,11 @@ def judge_report(path: Path | None, nodes: Mapping[str, Callable[[], NodeIdentit
         if not verdict.allows:
             return verdict
     return _PASSED
+
+
+def judge_sockets(path: Path | None, sockets: Mapping[str, Path]) -> GateVerdict:
+    """As `judge_report`, of the nodes whose sandboxd listens at `sockets` (name -> socket)."""
+    return judge_report(path, {name: partial(ask_node, at) for name, at in sockets.items()})
 
 
 def _judge_node(report: GateReport, name: str, ask: Callable[[], NodeIdentity]) -> GateVerdict:

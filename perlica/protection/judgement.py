@@ -23,6 +23,8 @@ _SHORTEST: Final = {
     Announces.PASSWORD: 1,
 }
 _LONG_NUMBER: Final = 12
+_BETWEEN_WORDS: Final = re.compile(r"[-_./:]")
+_OF_CODE: Final = re.compile(r"[(){}\[\],;&|<>]")
 _CAPITAL_ID: Final = re.compile(r"[A-Z0-9]{16,24}$")
 _SENTENCE_WORDS: Final = 3
 
@@ -73,6 +75,7 @@ def _is_no_secret(value: str, setting: Setting) -> bool:
 def _may_be_word(name: KeyName, value: str, setting: Setting) -> bool:
     """A password may be a plain word where it stands alone behind a firm separator, as in YAML."""
     plain = "." not in value and "(" not in value and "_" not in value
+    plain = plain and (value.islower() or values.is_strong(value))
     return name.announces is Announces.PASSWORD and plain and setting.firm and setting.alone
 
 
@@ -96,21 +99,21 @@ def _is_token(value: str, name: KeyName, setting: Setting) -> bool:
     if values.UUID.match(value):
         return name.kind != "key" or name.is_loud or not name.is_bare
     if values.is_strong(value):
-        return not _is_worded(value)
+        return not is_worded(value)
     if is_dice(value):
         return True
     return (
         setting.firm
         and not values.is_prose(value)
         and class_count(value) >= 3
-        and not _is_worded(value)
+        and not is_worded(value)
     )
 
 
 def _is_doubtless(value: str, name: KeyName) -> bool:
     if name.kind == "password":  # `pw: …`, `pass=…`; a loud PASS: is a test report
-        return not name.is_loud and values.is_strong(value) and not _is_worded(value)
-    if len(value) < _SHORTEST_DICE or values.UUID.match(value):
+        return not name.is_loud and values.is_strong(value) and not is_worded(value)
+    if len(value) < _SHORTEST_DICE or values.UUID.match(value) or _OF_CODE.search(value):
         return False
     if values.HEXADECIMAL.match(value):
         return name.is_loud or name.kind != "key" or not name.is_bare
@@ -119,17 +122,9 @@ def _is_doubtless(value: str, name: KeyName) -> bool:
     return is_dice(value)
 
 
-def _is_worded(value: str) -> bool:
-    """True for names such as `my-app-secret-v2`: words and small numbers between hyphens."""
-    parts = [
-        part
-        for part in value.replace("_", "-")
-        .replace(".", "-")
-        .replace("/", "-")
-        .replace(":", "-")
-        .split("-")
-        if part
-    ]
+def is_worded(value: str) -> bool:
+    """Return whether the value is a name: `my-app-secret-v2`, words and small numbers."""
+    parts = [part for part in _BETWEEN_WORDS.split(value) if part]
     if len(parts) < 2:
         return False
     return all(

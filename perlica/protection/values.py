@@ -43,6 +43,8 @@ _TEMPLATE: Final = re.compile(
 _MASK: Final = re.compile(
     r"^[*•●·.xX#_\-?…=]+$|\*{3,}|•{3,}|[xX]{5,}|\.{3}$|…$|(?:\b|_)0{6,}(?:\b|_)"
 )
+_FORMAT: Final = re.compile(r"%[sdvr](?![A-Za-z0-9])|\{\d?\}")
+_SHORT: Final = 40
 _STARS: Final = re.compile(r"(?<=[^*])\*{3,4}(?=[^*])")
 _STORED_ELSEWHERE: Final = re.compile(
     r"""^(?:ENC[(\[]|op://|vault:|arn:|aws-sm:|ssm:|secretsmanager|secret://|keyring:|env:|file:|projects/
@@ -82,6 +84,7 @@ _MEASURE: Final = re.compile(
     r"gb|%|k|x)?$",
     re.IGNORECASE,
 )
+_VERSION: Final = re.compile(r"^v?(?:\d+:)?\d{1,4}(?:\.\d{1,5})+(?:[+~\-.][\w.+~:\-]*)?$")
 _DATE: Final = re.compile(r"^\d{4}-\d{2}-\d{2}(?:[T ].*)?$|^\d{1,2}:\d{2}(?::\d{2})?$")
 _ADDRESS: Final = re.compile(
     r"^(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?$|^[a-z][a-z0-9+.\-]*://|^[\w.+\-]+@[\w\-]+\.[\w.\-]+$|"
@@ -106,7 +109,7 @@ def is_stand_in(value: str) -> bool:
     """Return whether the value is a mask, a template, an example or a word that stands for a
     secret.
     """
-    if not value or _TEMPLATE.match(value):
+    if not value or _TEMPLATE.match(value) or (len(value) < _SHORT and _FORMAT.search(value)):
         return True
     if _MASK.search(value) and not is_dice(_STARS.sub("", value)):
         return True
@@ -142,7 +145,7 @@ def is_name_chain(value: str) -> bool:
 
 def is_measure(value: str) -> bool:
     """Return whether the value is a plain number, duration, size, version or date."""
-    return bool(_MEASURE.match(value) or _DATE.match(value))
+    return bool(_MEASURE.match(value) or _VERSION.match(value) or _DATE.match(value))
 
 
 def is_public(value: str) -> bool:

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from perlica.domain.clock import monotonic_s
 from perlica.domain.node import GIVEN_UP, LossRule, NodeState
 from perlica.domain.outbox import OutboxKind
 from perlica.domain.sandbox import NodeSurvey
@@ -51,6 +52,14 @@ class Look:
     cluster: ClusterReading | ClusterFault | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """What books and node differed in, and when the books were read (monotonic)."""
+
+    findings: frozenset[Finding]
+    read_s: float
+
+
 @dataclass(slots=True, kw_only=True)
 class NodeWatcher:
     """Remembers earlier looks; everything that must last is in the tables."""
@@ -60,7 +69,7 @@ class NodeWatcher:
     language: Language
     _watches: dict[str, Watch] = field(default_factory=dict)
     _answered_s: dict[str, float] = field(default_factory=dict)
-    _last_findings: dict[str, frozenset[Finding]] = field(default_factory=dict)
+    _compared: dict[str, _Comparison] = field(default_factory=dict)
 
     def take(self, look: Look) -> NodeState:
         """Write down a look and what follows from it; the node's state afterwards."""
@@ -72,7 +81,7 @@ class NodeWatcher:
             state = self._record(look, watch, verdict)
             self._watches[look.node] = watch
             if look.survey is not None:
-                self._compare(look.node, look.survey)
+                self._compare(look.node, look.survey, look.at_s)
                 if verdict is NodeState.absent:
                     # Installed anew: from here on it is known by what it is now.
                     self._watches[look.node] = advance(Watch(), self._reading_of(look), self.rule)
@@ -161,8 +170,15 @@ class NodeWatcher:
             if row.node == node:
                 repairs.lose(row, "node_absent", evidence)
 
-    def _compare(self, node: str, survey: NodeSurvey) -> None:
-        """Act on what this look and the one before it both show."""
+    def _compare(self, node: str, survey: NodeSurvey, at_s: float) -> None:
+        """Act on what this look and the one before it both show.
+
+        A look that began before the books were last read says nothing about them: it may be older
+        than a job that ended meanwhile.
+        """
+        before = self._compared.get(node, _Comparison(frozenset(), 0.0))
+        if at_s <= before.read_s:
+            return
         sandboxes = SandboxStore(self.database)
         books = Books(
             living=[row for row in sandboxes.list_living() if row.node == node],
@@ -170,11 +186,10 @@ class NodeWatcher:
             is_in_motion=sandboxes.has_open_lifecycle,
         )
         findings = compare(books, survey.sandboxes)
-        before = self._last_findings.get(node, frozenset())
-        self._last_findings[node] = findings
+        self._compared[node] = _Comparison(findings, monotonic_s())
         repairs = Repairs(self.database, self.language)
         for finding in findings:
-            if finding in before:
+            if finding in before.findings:
                 repairs.apply(node, finding)
 
 

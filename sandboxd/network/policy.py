@@ -6,6 +6,7 @@ or a metadata service.
 """
 
 import ipaddress
+import re
 import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from sandboxd.config import Egress
 from sandboxd.faults import Refused, Retryable
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
+_HOST = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+_MAX_NAME = 253
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _SIX_TO_FOUR = ipaddress.ip_network("2002::/16")
 _EMBEDDING = tuple(
@@ -42,6 +46,8 @@ class Destination:
 
 def check_name(egress: Egress, name: str, port: int) -> None:
     """Raises: Refused unless a rule names it, or its parent with `*.`, with that port."""
+    if len(name) > _MAX_NAME or not _HOST.fullmatch(name):
+        raise Refused("this is no name of a host")
     for rule in egress.allow:
         suffix = rule.name.removeprefix("*")
         is_named = name == rule.name or (suffix != rule.name and name.endswith(suffix))

@@ -5,7 +5,9 @@ sees a new image with its next look.
 """
 
 import contextlib
+import fcntl
 import json
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -57,20 +59,28 @@ def pull(context: click.Context, reference: str) -> None:
 
     config, named = config_of(context), parse_reference(reference)
     registry = find_registry(named, config.registries)
-    config.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with (
-        _progress() as progress,
-        tempfile.TemporaryDirectory(dir=config.state_dir, prefix="pull-") as layout,
-    ):
+    with _progress() as progress, _scratch(config.state_dir / "images/pulls") as layout:
         digest = pull_layout(
             named,
             registry,
-            into=Path(layout),
+            into=layout,
             limit_bytes=config.bounds.image_bytes,
             progress=progress,
         )
-        held = _import(config, Path(layout), digest, progress, reference=str(named))
+        held = _import(config, layout, digest, progress, reference=str(named))
     click.echo(held.model_dump_json())
+
+
+@contextlib.contextmanager
+def _scratch(directory: Path) -> Iterator[Path]:
+    """A fresh directory below `directory`. One pull at a time; removes what a killed one left."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (directory / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for left in directory.glob("pull-*"):
+            shutil.rmtree(left)
+        with tempfile.TemporaryDirectory(dir=directory, prefix="pull-") as layout:
+            yield Path(layout)
 
 
 def _import(

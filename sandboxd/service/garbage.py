@@ -56,8 +56,9 @@ class Garbage:
         for name in sorted(set(self._node.runtime.containers()) - known):
             is_empty = not self._node.cgroups.members(name)
             yield _orphan("container", name, is_empty, "no process of it is alive")
-        for entry in mounts_below(str(self._node.room.roots)):
-            if Path(entry.path).name not in known:
+        roots = self._node.room.roots
+        for entry in mounts_below(str(roots)):
+            if Path(entry.path).relative_to(roots).parts[:1] not in {(name,) for name in known}:
                 yield Orphan(kind="mount", name=entry.path)
         for path in self._node.catalog.unrecorded():
             yield Orphan(

@@ -3,6 +3,7 @@
 import shutil
 import socket
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,21 @@ def test_a_stop_waits_for_no_open_page(path: Path) -> None:
 
     assert not stopper.is_alive()
     assert not console.is_alive
+
+
+def test_connections_that_say_nothing_hold_no_thread(path: Path) -> None:
+    console = start_console(ConsoleSettings(threads=1), path)
+    silent = [socket.create_connection(("127.0.0.1", console.port), timeout=5) for _ in range(8)]
+    began_s = time.monotonic()
+    with Person(console) as person:
+        status = person.log_in().status_code
+    took_s = time.monotonic() - began_s
+    for connection in silent:
+        connection.close()
+    console.stop()
+
+    assert status == 303
+    assert took_s < 2.0
 
 
 def test_a_taken_address_is_told_with_the_remedy(path: Path) -> None:

@@ -125,16 +125,21 @@ class FarBackend:
         self._around = around
 
     def current_image(self) -> tuple[str, ...]:
-        return self._ask("current_image")
+        images: tuple[str, ...] = self._ask("current_image")
+        return images
 
     def create(
         self, operation: OperationId, spec: SandboxSpec, image_digest: str
     ) -> BackendSandbox:
         with self._around("backend:create"):
-            return self._ask("create", operation=operation, spec=spec, image_digest=image_digest)
+            made: BackendSandbox = self._ask(
+                "create", operation=operation, spec=spec, image_digest=image_digest
+            )
+        return made
 
     def inspect(self, name: SandboxName) -> BackendSandbox | None:
-        return self._ask("inspect", name=name)
+        found: BackendSandbox | None = self._ask("inspect", name=name)
+        return found
 
     def execute(
         self,
@@ -149,30 +154,37 @@ class FarBackend:
             self._around(f"backend:{_kind(action)}"),
             cancel.on_cancel(lambda: self.cancel(operation)),
         ):
-            return self._ask(
+            outcome: ActionOutcome = self._ask(
                 "execute", operation=operation, name=name, instance=instance, action=action
             )
+        return outcome
 
     def stop(self, operation: OperationId, name: SandboxName, instance: str) -> BackendSandbox:
         with self._around("backend:stop"):
-            return self._ask("stop", operation=operation, name=name, instance=instance)
+            stopped: BackendSandbox = self._ask(
+                "stop", operation=operation, name=name, instance=instance
+            )
+        return stopped
 
     def delete(self, operation: OperationId, name: SandboxName, instance: str) -> Absence:
         with self._around("backend:delete"):
-            return self._ask("delete", operation=operation, name=name, instance=instance)
+            gone: Absence = self._ask("delete", operation=operation, name=name, instance=instance)
+        return gone
 
     def cancel(self, operation: OperationId) -> None:
         self._ask("cancel", operation=operation)
 
     def look_up(self, operation: OperationId) -> OperationLookUp:
-        return self._ask("look_up", operation=operation)
+        found: OperationLookUp = self._ask("look_up", operation=operation)
+        return found
 
     def acknowledge(self, operation: OperationId) -> None:
         with self._around("backend:acknowledge"):
             self._ask("acknowledge", operation=operation)
 
     def reconcile(self) -> tuple[BackendSandbox, ...]:
-        return self._ask("reconcile")
+        everything: tuple[BackendSandbox, ...] = self._ask("reconcile")
+        return everything
 
     def __getattr__(self, name: str) -> Any:
         """Whatever else the contract holds is a question without an effect."""

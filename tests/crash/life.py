@@ -81,29 +81,31 @@ class Life:
     ) -> None:
         config = config_text(self._directory, napcat, model.base_url)
         self._nursery.on_end = napcat.feed.ring
-        child = self._start(config, backend, self._fatal)
+        self._child = self._start(config, backend, self._fatal)
         self._story.begin(napcat)
         try:
-            deadline_s = time.monotonic() + PATIENCE_S
-            settled_since_s: float | None = None
-            while True:
-                if not child.is_alive:
-                    if not self._was_the_kill(child):
-                        return
-                    child = self._start(config, backend, None)
-                self._react(napcat, backend)
-                now_s = time.monotonic()
-                settled_since_s = (settled_since_s or now_s) if self._is_settled(napcat) else None
-                if settled_since_s is not None and self._may_end(settled_since_s, now_s):
-                    break
-                if now_s > deadline_s:
-                    self._record.problems.append("did not end")
-                    break
-                napcat.feed.wait_until(lambda: self._has_news(napcat, child), 0.05)
+            self._go_on(config, napcat, backend)
         finally:
-            child.kill()
-            self._nursery.wait_for_end(child)
+            self._child.kill()
+            self._nursery.wait_for_end(self._child)
         self._judge(napcat, backend)
+
+    def _go_on(self, config: str, napcat: NapCatStandIn, backend: BackendServer) -> None:
+        """Until everything is settled: react to what comes, and start again after the kill."""
+        deadline_s = time.monotonic() + PATIENCE_S
+        settled_since_s: float | None = None
+        while time.monotonic() < deadline_s:
+            if not self._child.is_alive:
+                if not self._was_the_kill(self._child):
+                    return
+                self._child = self._start(config, backend, None)
+            self._react(napcat, backend)
+            now_s = time.monotonic()
+            settled_since_s = (settled_since_s or now_s) if self._is_settled(napcat) else None
+            if settled_since_s is not None and self._may_end(settled_since_s, now_s):
+                return
+            napcat.feed.wait_until(lambda: self._has_news(napcat), 0.05)
+        self._record.problems.append("did not end")
 
     def _start(self, config: str, backend: BackendServer, fatal: Point | None) -> Child:
         order = Order(
@@ -130,8 +132,8 @@ class Life:
             self._story.hear(napcat, message, backend.effects)
         self._story.look(napcat, backend.effects)
 
-    def _has_news(self, napcat: NapCatStandIn, child: Child) -> bool | None:
-        return True if len(napcat.sent) > self._heard or not child.is_alive else None
+    def _has_news(self, napcat: NapCatStandIn) -> bool | None:
+        return True if len(napcat.sent) > self._heard or not self._child.is_alive else None
 
     def _is_settled(self, napcat: NapCatStandIn) -> bool:
         finals = [m for m in napcat.sent if is_final(m.text)]

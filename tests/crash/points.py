@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from perlica.clients.model.exchange import HttpModelClient
@@ -114,11 +115,14 @@ def _replace(owner: type, name: str, with_what: object) -> None:
 
 def _caller() -> str:
     """Who opened the transaction, by class and function; the machinery between is passed over."""
-    frame = sys._getframe(2)
-    while frame is not None and (
-        frame.f_code.co_filename == _HERE or frame.f_globals.get("__name__") == "contextlib"
-    ):
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and _is_machinery(frame):
         frame = frame.f_back
-    assert frame is not None
+    if frame is None:
+        return "?"
     module = str(frame.f_globals.get("__name__", "?")).rpartition(".")[2]
     return f"{module}.{frame.f_code.co_qualname}"
+
+
+def _is_machinery(frame: FrameType) -> bool:
+    return frame.f_code.co_filename == _HERE or frame.f_globals.get("__name__") == "contextlib"

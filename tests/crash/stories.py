@@ -1,4 +1,4 @@
-"""What happens in the group while the service is killed: members, a model, and what must come of it.
+"""What happens in the group while the service is killed, and what must come of it.
 
 A story knows nothing of kills. Its model decides from the conversation alone what it wants next, as
 a sensible one would: what is said to have never happened it asks for again.

@@ -32,8 +32,12 @@ SHALLOW = Depth(
 )
 CHOSEN = (
     "image.squashfs",
-    "image.unpack",
-    "rootfs.",
+    "rootfs.options",
+    "rootfs.files",
+    "rootfs.whiteouts",
+    "rootfs.rename",
+    "rootfs.permissions",
+    "rootfs.hard-links",
     "conflict.",
     "node.",
     "isolation.",

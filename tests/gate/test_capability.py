@@ -4,13 +4,22 @@ import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gate.rig.node import Node, Program
 from perlica.app.config.capabilities import Capability, judge_sandbox
-from perlica.app.gate_report import NodeIdentity, differences, judge_report, read_report
+from perlica.app.gate_report import (
+    NodeIdentity,
+    differences,
+    judge_report,
+    judge_sockets,
+    read_report,
+)
 from perlica.domain.errors import Retryable
 from perlica.domain.texts import Language
+from sandboxd.config import load_config
 
 pytestmark = pytest.mark.evidence(18)
 WriteReport = Callable[..., Path]
@@ -68,7 +77,8 @@ def test_without_a_report_the_demo_mode_shows_them_as_experimental() -> None:
 def test_a_node_that_differs_keeps_them_off_and_is_told_what_differs(
     write_report: WriteReport, field: str, value: str | None
 ) -> None:
-    found = capability(write_report(), dataclasses.replace(NODE, **{field: value}))
+    change: dict[str, Any] = {field: value}
+    found = capability(write_report(), dataclasses.replace(NODE, **change))
 
     assert not found.on
     assert field in found.reason.say(Language.en)
@@ -139,6 +149,30 @@ def test_a_report_that_is_not_there_keeps_them_off(tmp_path: Path) -> None:
 
 def test_an_unknown_fact_of_the_node_is_refused(write_report: WriteReport, tmp_path: Path) -> None:
     assert not capability(write_report(turned={"host": "somewhere"})).on
+
+
+def test_a_real_node_is_asked_over_its_socket(
+    needs_node: None, write_report: WriteReport, tmp_path: Path
+) -> None:
+    home = tmp_path / f"gate-{tmp_path.name[-8:]}"
+    home.mkdir()
+    node = Node(home, load_config(None, {}), Program(), name="asked")
+    try:
+        node.start()
+        verdict = judge_sockets(write_report(), {"asked": node.run / "sandboxd.sock"})
+    finally:
+        left = node.remove()
+
+    assert left == []
+    assert not verdict.allows
+    assert "kernel 6.18.0 reported" in verdict.reason.say(Language.en)
+
+
+def test_a_node_that_is_not_there_is_named(write_report: WriteReport, tmp_path: Path) -> None:
+    verdict = judge_sockets(write_report(), {"gone": tmp_path / "none.sock"})
+
+    assert not verdict.allows
+    assert "gone" in verdict.reason.say(Language.en)
 
 
 def test_nothing_differs_between_a_node_and_its_own_report(write_report: WriteReport) -> None:

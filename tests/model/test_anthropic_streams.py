@@ -181,8 +181,39 @@ def test_unknown_events_and_deltas_are_ignored() -> None:
     assert (turn.text, turn.calls, turn.opaque) == ("a", (), None)
 
 
+REDACTED_THINKING = {"type": "redacted_thinking", "data": "EmwKAhgB+/=="}
+REPLAYED_TURN = [
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "thinking", "thinking": "先看\n再做\u2028", "signature": "EqQBCg=="},
+            REDACTED_THINKING,
+            {"type": "text", "text": "好"},
+            {"type": "thinking", "thinking": "那么", "signature": ""},
+            {
+                "type": "tool_use",
+                "id": "toolu_1",
+                "name": "sandbox_exec",
+                "input": {"argv": []},
+            },
+        ],
+    },
+    {
+        "role": "user",
+        "content": [
+            {
+                "type": "tool_result",
+                "tool_use_id": "toolu_1",
+                "content": "ok",
+                "is_error": True,
+            },
+            {"type": "text", "text": "继续"},
+        ],
+    },
+]
+
+
 def test_signed_thinking_is_kept_and_replayed_unchanged() -> None:
-    redacted = {"type": "redacted_thinking", "data": "EmwKAhgB+/=="}
     turn, _, _ = ask(
         message(
             start(0, **THOUGHT),
@@ -190,7 +221,7 @@ def test_signed_thinking_is_kept_and_replayed_unchanged() -> None:
             more(0, "thinking_delta", thinking="再做\u2028"),
             more(0, "signature_delta", signature="EqQB"),
             more(0, "signature_delta", signature="Cg=="),
-            start(1, **redacted),
+            start(1, **REDACTED_THINKING),
             start(2, type="text", text="好"),
             start(3, **THOUGHT),
             more(3, "thinking_delta", thinking="那么"),
@@ -210,35 +241,7 @@ def test_signed_thinking_is_kept_and_replayed_unchanged() -> None:
         (*QUESTION, earlier, result, UserMessage(content=sealed("继续"))),
     )
 
-    assert request["messages"][1:] == [
-        {
-            "role": "assistant",
-            "content": [
-                {"type": "thinking", "thinking": "先看\n再做\u2028", "signature": "EqQBCg=="},
-                redacted,
-                {"type": "text", "text": "好"},
-                {"type": "thinking", "thinking": "那么", "signature": ""},
-                {
-                    "type": "tool_use",
-                    "id": "toolu_1",
-                    "name": "sandbox_exec",
-                    "input": {"argv": []},
-                },
-            ],
-        },
-        {
-            "role": "user",
-            "content": [
-                {
-                    "type": "tool_result",
-                    "tool_use_id": "toolu_1",
-                    "content": "ok",
-                    "is_error": True,
-                },
-                {"type": "text", "text": "继续"},
-            ],
-        },
-    ]
+    assert request["messages"][1:] == REPLAYED_TURN
     assert read_thinking(turn.opaque) == ("先看\n再做\u2028", "那么")
     assert len(unpack_thinking(turn.opaque)) == 3
 

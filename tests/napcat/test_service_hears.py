@@ -9,12 +9,15 @@ import pytest
 from perlica.demo.model import Held, Reply, ScriptedModel
 from perlica.demo.napcat import Message, NapCatStandIn
 from perlica.demo.napcat.faults import FailWith, NeverAnswer
+from perlica.protection.testing import failing_rule
 from tests.behaviour.conftest import MakeLive, live, make_live, model
 from tests.behaviour.live import MEMBER, OWNER, LivePerlica, is_final, marker, wait_until
 
 __all__ = ["live", "make_live", "model"]
 
 REACTION = "set_msg_emoji_like"
+READ_BACK = "get_group_msg_history"
+"""The first call after the connection is ready."""
 COUNT = "SELECT count(*) FROM group_messages"
 
 
@@ -33,6 +36,7 @@ def test_a_task_that_was_taken_is_marked_on_its_message(
 ) -> None:
     held = Held(reply=Reply(text="好"))
     model.add(held)
+    napcat.wait_for_call(READ_BACK)
 
     first = napcat.say(MEMBER, "做一件事", mention=True)
     call = napcat.wait_for_call(REACTION)
@@ -50,10 +54,14 @@ def test_a_mark_that_cannot_be_set_costs_nothing_and_is_not_repeated(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn, fault: Any
 ) -> None:
     napcat.faults.next_calls(fault, action=REACTION)
+    napcat.wait_for_call(READ_BACK)
 
     _answer(napcat, model)
+    napcat.wait_for_call(REACTION)
+    _answer(napcat, model)
+    napcat.wait_for_call(REACTION, number=2)
 
-    assert [c.action for c in napcat.calls].count(REACTION) == 1
+    assert [c.action for c in napcat.calls].count(REACTION) == 2
 
 
 def test_marks_can_be_turned_off(
@@ -258,6 +266,21 @@ def test_a_storm_of_broken_connections_ends_in_one_and_loses_nothing(
     )
     _answer(napcat, model)
     assert len(napcat.connections) == 1
+
+
+def test_while_nothing_can_be_scanned_nothing_is_kept_and_the_service_lives(
+    live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
+) -> None:
+    word = marker()
+    with failing_rule():
+        napcat.say(MEMBER, word, mention=True)
+        wait_until(lambda: live.count(COUNT) == 1, what="a row without text")
+
+    _answer(napcat, model)
+
+    assert word.encode() not in live.raw_files()
+    assert live.count(f"{COUNT} WHERE protection_status = 'scan_incomplete'") == 1
+    assert not live.alarm.faults
 
 
 def _message(napcat: NapCatStandIn, text: str) -> dict[str, Any]:

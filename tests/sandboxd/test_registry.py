@@ -123,13 +123,14 @@ def node(directory: Path, registry: Registry, *, credentials: bool = False) -> D
     return daemon
 
 
-def test_an_image_is_pulled_by_digest_and_a_sandbox_is_made_of_it(
-    registry: Registry, layout: Path, tmp_path: Path, run_directory: Path
+def test_an_image_is_pulled_by_digest_and_leaves_nothing_beside_it(
+    registry: Registry, tmp_path: Path
 ) -> None:
     digest = build_demo_layout(tmp_path / "demo")
     reference = registry.push(tmp_path / "demo", digest)
     daemon = node(tmp_path, registry)
-    daemon.run = run_directory
+    killed = daemon.state / "images/pulls/pull-killed"
+    killed.mkdir(parents=True)
 
     pulled = daemon.command("image", "pull", reference)
     listed = daemon.command("image", "list")
@@ -138,7 +139,7 @@ def test_an_image_is_pulled_by_digest_and_a_sandbox_is_made_of_it(
     held = json.loads(pulled.stdout)
     assert (held["digest"], held["reference"]) == (digest, reference)
     assert reference in listed.stdout
-    assert sorted(p.name for p in daemon.state.iterdir()) == ["images"]
+    assert [p.name for p in (daemon.state / "images/pulls").iterdir()] == ["lock"]
 
 
 def test_the_manifest_for_this_machine_is_picked_from_an_index(

@@ -145,8 +145,9 @@ class Stage:
 
     def tick(self) -> None:
         """One second of the service's clock."""
-        for ref in (self.live.wires.reconciler, self.live.wires.outbox):
-            tell_safely(ref, Tick())
+        assert self.live.wires.reconciler is not None
+        self.live.wires.reconciler.ask(Tick(), timeout=PATIENCE_S)
+        tell_safely(self.live.wires.outbox, Tick())
 
     def column(self, sql: str) -> list[object]:
         """The first column of a query."""

@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from perlica.protection.engine import Match, linear
-from perlica.protection.judgement import Setting, is_secret
+from perlica.protection.judgement import Setting, is_secret, is_worded
 from perlica.protection.rules.keyed import NAME, NEXT_PAIR, Value, read_value
 from perlica.protection.sheet import NOT_ASCII, Sheet
 from perlica.protection.values import is_measure, is_stand_in, is_strong
@@ -49,7 +49,7 @@ _LATIN_CONNECTOR: Final = linear(
     + (
         r"[ \t]{0,2}(?:(?:都|默认|现在|先|我|已经|给你|就)?(?:是|为|叫|改成了?|改为|换成了?|设为|"
         r"设成|重置为|重置成|更新为|更新成|用的是|：|"
-        r":|=|→|➜)[ \t]{0,2}[:=：]?)[ \t]{0,4}\n?[ \t]{0,4}"
+        r":|=|→|➜|，|、)[ \t]{0,2}[:=：]?)[ \t]{0,4}\n?[ \t]{0,4}"
     )
     + _OPEN
 )
@@ -212,7 +212,8 @@ def _add_if_strong(sheet: Sheet, value: Value | None, *, classes: int = 2) -> No
         return
     text = sheet.data[value.start : value.end].decode("latin-1")
     if (
-        _is_description(sheet.data, value)
+        ("-" in text and is_worded(text))
+        or _is_description(sheet.data, value)
         or is_stand_in(text)
         or is_measure(text)
         or not is_strong(text)

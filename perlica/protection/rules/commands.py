@@ -220,6 +220,10 @@ _COMMANDS: Final = (
     ),
     _command("xfreerdp,rdesktop", rf"\brdesktop\b{_REST}\s-p\s*{_V}"),
     _command("frpc,gost,-l", r"\bgost\b[^\n]*?-[LF][ =]?\S*?://[^\s:@]+:([^\s@]+)@"),
+    _command(
+        "secret set,secrets set,variable set",
+        rf"\b(?:secrets?|variable)\s+set\s+\S+\s+(?:--body|--value|-b|-v)[ =]\s*{_V}",
+    ),
 )
 
 

@@ -27,7 +27,8 @@ NAME: Final = (
 _SEPARATOR: Final = (
     r"(?:"
     r":[ ]?[A-Za-z][A-Za-z0-9_\[\].<>?|]* = "  # name: str = value
-    r"|(?:\\?[\"'`])?[\])]?(?:\\?[\"'`])?\s?[ \t]*(?:=>|:=|==?|:|->)[ \t]*\n?[ \t]*"  # name = value
+    r"|(?:\\?[\"'`])?[\])]?(?:\\?[\"'`])?\s?[ \t]*"
+    r"(?:=>|:=|\|\|=|\?=|==?|:|->)[ \t]*\n?[ \t]*"  # name = value
     r"|[\"'`][ \t]*,\s*"  # ("name", "value")
     r"|\(\s*"  # name("value")
     r"|>\s*"  # <name>value</name>
@@ -70,7 +71,9 @@ _QUOTED: Final = re.compile(
     rb"|'((?:[^'\\\r\n\xff]|\\[^\r\n\xff])*)'"
     rb"|`([^`\r\n\xff]*)`"
 )
-_OPENER: Final = re.compile(rb"[fFbBrRuU]?[\"'`]|" + "|".join("「【《").encode())
+_OPENER: Final = re.compile(rb"[fFbBrRuU$@]?[\"'`]|" + "|".join("「【《").encode())
+# A YAML block or a list may stand before the value itself.
+_LEAD: Final = re.compile(rb"[|>][+-]?[ \t]*\r?\n[ \t]+|\[\s{0,8}(?=[\"'])")
 _BARE: Final = re.compile(rb"[^\s\"'`\x80-\xff]+")
 _END_OF_BARE: Final = re.compile(
     r"""</|<br|\\[nrtu"'\\]|\[CQ:|&amp;|[,;](?=$|["']|[\w.\- ]{1,40}[=:])|\}\}?,|//$"""
@@ -82,7 +85,7 @@ _LONGEST_BARE: Final = 1000
 _LONGEST_QUOTED: Final = 4096
 _LONGEST_NAME: Final = 120
 _SYMBOLS: Final = re.compile(rb"[!@#$%^&*].*\d|\d.*[!@#$%^&*]")
-NEXT_PAIR: Final = re.compile(rb"[A-Za-z_][\w.\-]*[:=](?![=:]|$)")
+NEXT_PAIR: Final = re.compile(rb"(?!base64:)[A-Za-z_][\w.\-]*[:=](?![=:]|$)")
 _FORM: Final = re.compile(r"[\w.%\-~+/=]*(?=&[\w.\-\[\]]{1,40}=)")
 _TRAILING: Final = ",;:."
 _NO_START: Final = frozenset(b")}]|&=,;[{")
@@ -216,6 +219,8 @@ def read_value(data: bytes, at: int, *, in_query: bool = False) -> Value | None:
     """Return the value that begins at `at`: quoted, or bare up to where it must end."""
     if data.startswith(b"!!", at):
         at = data.find(b" ", at, at + _LONGEST_TAG) + 1 or at
+    lead = _LEAD.match(data, at)
+    at = lead.end() if lead else at
     opener = _OPENER.match(data, at)
     if opener:
         quoted = _QUOTED.match(data, opener.end() - 1, opener.end() + _LONGEST_QUOTED)

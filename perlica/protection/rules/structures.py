@@ -28,6 +28,11 @@ _NAMED: Final = linear(
     ignore_case=True,
     gates=("val", "default", "content"),
 )
+_ELEMENT: Final = linear(
+    r"<[A-Za-z][\w.\-]*[ \t][^<>]*(?:key|name|id)=[\"']([A-Za-z0-9_.\-]{2,})[\"'][^<>]*>",
+    ignore_case=True,
+    gates=("</",),
+)
 _VALUED: Final = linear(
     r"(?:value|val|v)(?:\\?[\"'])?\s*[=:]\s*(?:\\?[\"'])([^\"'\\\r\n]{4,})(?:\\?[\"'])\s*,"
     r"?\s*(?:\\?[\"'])?(?:name|key|k)(?:\\?[\"'])?\s*[=:]\s*(?:\\?[\"'])([A-Za-z0-9_.\-]{2,})"
@@ -67,7 +72,9 @@ _CHINESE_HEADERS: Final = {
     "登录密码": "password",
 }
 _DELIMITERS: Final = (b"|", b"\t", b",")
-_TITLE: Final = re.compile(r"[\w .()（）/#-]{0,30}$")
+_TITLE: Final = re.compile(
+    r"[^\W\d][^\W\d_]*(?:[ _\-/][^\W\d]+){0,3}[ ]?(?:[(（][^)）]{0,20}[)）])?$|#?$"
+)
 _LONGEST_MANIFEST: Final = 16 * 1024
 _MOST_ROWS: Final = 500
 _COLUMN_GAP: Final = re.compile(rb"[ \t]{2,}|\t")
@@ -79,6 +86,8 @@ def detect(sheet: Sheet) -> None:
     """Find values whose name stands elsewhere."""
     data = sheet.data
     for match in sheet.matches(_NAMED):
+        _add_named(sheet, match)
+    for match in sheet.matches(_ELEMENT):
         _add_named(sheet, match)
     for match in sheet.matches(_VALUED):
         name = understand(match.group(2).decode("latin-1"))
@@ -193,7 +202,7 @@ def _read_table(sheet: Sheet, header: bytes, at: int, delimiter: bytes | None) -
         for index, title in enumerate(titles)
         if understand(title).announces >= Announces.SECRET
     }
-    if not columns or len(titles) < 2 or not all(map(_TITLE.match, titles)):
+    if not columns or sum(map(bool, titles)) < 2 or not all(map(_TITLE.match, titles)):
         return at
     for _ in range(_MOST_ROWS):
         end = sheet.data.find(b"\n", at)

@@ -141,7 +141,7 @@ def _find_userinfo(sheet: Sheet) -> None:
         for match in sheet.matches(pattern):
             _add_password(sheet, *match.span(2))
     for match in sheet.matches(_BARE_PAIR):
-        if is_strong(_text(sheet, *match.span(2))):
+        if match.group(1) != b"mailto" and is_strong(_text(sheet, *match.span(2))):
             _add_password(sheet, *match.span(2))
     for match in sheet.matches(_LONE_USER):
         if is_dice(_text(sheet, *match.span(1))):

@@ -79,7 +79,7 @@ def _is_random(body: str, *, told: bool) -> bool:
     longest = max(parts, key=len)
     if HEXADECIMAL.match(longest):
         return told and len(longest) >= _SHORTEST_UNTOLD
-    if len(body) < (_SHORTEST if told else _SHORTEST_UNTOLD) or not is_dice(body):
+    if len(body) < (_SHORTEST if told else _SHORTEST_UNTOLD) or not is_dice("".join(parts)):
         return False
     if told:
         return len(longest) >= 12 or len(parts) <= 3 + len(body) // 16
