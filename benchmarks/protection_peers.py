@@ -28,7 +28,7 @@ _SEED = 20261130
 _POSITIVES, _NEGATIVES = 1000, 2500
 _INSTALL_S, _RUN_S = 600, 600
 
-# Each driver reads texts from argv[1] (a folder of .txt files) and prints {file: [secret, …]} as JSON.
+# Each driver reads the .txt files of the folder argv[1] and prints {file: [secret, …]} as JSON.
 _DETECT_SECRETS = """
 import json, pathlib, sys
 from detect_secrets import SecretsCollection
@@ -41,7 +41,7 @@ with default_settings():
         found[path.stem] = [s.secret_value for _, s in secrets if s.secret_value]
 print(json.dumps(found))
 """
-_REDACT_SECRET = """
+_RUST_REDACTOR = """
 import json, pathlib, sys
 import redact_secret
 found = {}
@@ -54,7 +54,8 @@ _CREDSWEEPER = """
 import json, pathlib, subprocess, sys, tempfile
 out = pathlib.Path(tempfile.mkdtemp()) / "found.json"
 program = pathlib.Path(sys.executable).parent / "credsweeper"
-subprocess.run([program, "--path", sys.argv[1], "--save-json", out], check=True, capture_output=True)
+words = [program, "--path", sys.argv[1], "--save-json", out]
+subprocess.run(words, check=True, capture_output=True)
 found = {}
 for candidate in json.loads(out.read_text()):
     for line in candidate["line_data_list"]:
@@ -76,7 +77,8 @@ _BETTERLEAKS = """
 import json, pathlib, subprocess, sys, tempfile
 out = pathlib.Path(tempfile.mkdtemp()) / "found.json"
 program = pathlib.Path(sys.executable).parent / "betterleaks"
-subprocess.run([program, sys.argv[1], "-o", out, "-s", "--exit-code", "0"], check=True, capture_output=True)
+words = [program, sys.argv[1], "-o", out, "-s", "--exit-code", "0"]
+subprocess.run(words, check=True, capture_output=True)
 found = {}
 for leak in json.loads(out.read_text())["findings"]:
     found.setdefault(pathlib.Path(leak["location"]["path"]).stem, []).append(leak["match"]["value"])
@@ -103,7 +105,7 @@ PEERS = (
     Peer(
         name="detect_secrets", package="detect-secrets==1.5.0", driver=_DETECT_SECRETS, log_mb=0.5
     ),
-    Peer(name="redact_secret", package="redact-secret==0.1.0b15", driver=_REDACT_SECRET, log_mb=10),
+    Peer(name="redact_secret", package="redact-secret==0.1.0b15", driver=_RUST_REDACTOR, log_mb=10),
 )
 
 
@@ -117,7 +119,11 @@ def rows() -> list[Row]:
     samples = list(corpus.DEV.generate(_SEED, _POSITIVES, _NEGATIVES))
     folder = _write(samples)
     log = corpus.speed_log(corpus.DEV, 1, 10)
-    scorer: Callable[[Findings], dict[str, Any]] = lambda found: score.score(samples, found, True)
+
+    def scorer(found: Findings) -> dict[str, Any]:
+        scored: dict[str, Any] = score.score(samples, found, strict=True)
+        return scored
+
     ours = scorer({s["id"]: _corpus.redacted_spans(s["text"]) for s in samples})
     ours["mb_per_s"] = _own_mb_per_s(log)
     return [row for peer in PEERS for row in _rows_of(peer, ours, scorer, folder=folder, log=log)]
@@ -175,7 +181,7 @@ def _installed(peer: Peer) -> Path:
     python, mark = place / "bin/python", place / "installed"
     if not mark.exists() or mark.read_text() != peer.package:
         venv.create(place, with_pip=True, clear=True)
-        words = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        words = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*words, peer.package], check=True, capture_output=True, timeout=_INSTALL_S)
         mark.write_text(peer.package)
     return python.absolute()
@@ -183,7 +189,10 @@ def _installed(peer: Peer) -> Path:
 
 def _drive(peer: Peer, python: Path, folder: Path) -> dict[str, list[str]]:
     done = subprocess.run(
-        [python, "-c", peer.driver, folder], check=True, capture_output=True, timeout=_RUN_S
+        [str(python), "-c", peer.driver, str(folder)],
+        check=True,
+        capture_output=True,
+        timeout=_RUN_S,
     )
     found: dict[str, list[str]] = json.loads(done.stdout)
     return found

@@ -4,6 +4,7 @@ Exit codes: 0 every claim holds, 1 one does not, 2 the gate cannot run on this n
 """
 
 import dataclasses
+import signal
 import sys
 import time
 import uuid
@@ -11,6 +12,7 @@ from collections import Counter
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -52,6 +54,8 @@ def main(
     cuts: int | None,
 ) -> None:
     """Put the promises of sandboxes to the test on this node."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _stop)  # So that everything is taken down as after a failure.
     missing = missing_parts()
     if missing:
         click.echo(f"gate: this node lacks {', '.join(missing)}", err=True)
@@ -72,6 +76,10 @@ def main(
     if not only:
         run.write(reports)
     sys.exit(run.conclude())
+
+
+def _stop(number: int, _: object) -> NoReturn:
+    sys.exit(128 + number)
 
 
 def _beside(state: Path) -> Path:

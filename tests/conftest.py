@@ -53,6 +53,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--live", action="store_true", help="also run tests that talk to real outside services"
     )
+    parser.addoption(
+        "--image", action="store_true", help="also build both container images (several minutes)"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -63,9 +66,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave tests/live out unless `--live` was given: to leave out is not to skip."""
-    is_live = collection_path == config.rootpath / "tests" / "live"
-    return True if is_live and not config.getoption("--live") else None
+    """Leave tests/live and tests/image out unless they were asked for; that is not to skip."""
+    for name in ("live", "image"):
+        is_there = collection_path == config.rootpath / "tests" / name
+        if is_there and not config.getoption(f"--{name}"):
+            return True
+    return None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -99,10 +99,10 @@ class Workshop:
             self._run(*self._buildah, "rm", container)
         return target
 
-    def forget(self) -> None:
-        """Delete buildah's storage and unmount what an interrupted build left; archives stay."""
-        for words in (("rm", "--all"), ("rmi", "--all", "--force")):
-            subprocess.run([*self._buildah, *words], stdin=subprocess.DEVNULL, check=False)
+    def close(self) -> None:
+        """Unmount what buildah left, also where a build was interrupted; the files stay."""
+        ended = [*self._buildah, "rm", "--all"]
+        subprocess.run(ended, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         for place in reversed(_mounts_below(self.folder)):
             subprocess.run(["umount", str(place)], check=False)
 
@@ -160,10 +160,10 @@ def read_pip_settings() -> Mapping[str, str]:
 
 
 def check_base(base: str) -> str:
-    """A base that cannot change: by digest, or a file of ours. Raises: ValueError."""
+    """A base that cannot change: by digest, or a file of ours. Raises: ArgumentTypeError."""
     if base.startswith("oci-archive:") or _BY_DIGEST.fullmatch(base):
         return base
-    raise ValueError(f"{base}: name the base by its digest (…@sha256:…)")
+    raise argparse.ArgumentTypeError(f"{base}: name the base by its digest (…@sha256:…)")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -176,12 +176,15 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--folder", type=Path, default=FOLDER)
     asked = parser.parse_args(arguments)
     workshop = Workshop(asked.folder)
-    if asked.work == "base":
-        print(workshop.make_base(asked.mirror).say())
-        return 0
-    base = asked.base or read_archive(workshop.folder / "base.tar").reference
-    for target in asked.target or TARGETS:
-        print(workshop.build(target, base).say())
+    try:
+        if asked.work == "base":
+            print(workshop.make_base(asked.mirror).say())
+            return 0
+        base = asked.base or read_archive(workshop.folder / "base.tar").reference
+        for target in asked.target or TARGETS:
+            print(workshop.build(target, base).say())
+    finally:
+        workshop.close()
     return 0
 
 

@@ -20,6 +20,8 @@ class Account:
     def __init__(self) -> None:
         self.acknowledged = 0
         self.next_number = 0
+        self.spent: dict[str, int] = {}
+        """How many items of each kind are used up, by what was only begun, too."""
         self._begun: dict[int, Step] = {}
         self._done: dict[str, dict[int, None]] = {}
         self._log = _LOWER
@@ -33,7 +35,9 @@ class Account:
             words = line.decode("ascii").split()
             number = int(words[1])
             if words[0] == "b":
-                self._begun[number] = Step(number=number, kind=words[2], item=int(words[3]))
+                step = Step(number=number, kind=words[2], item=int(words[3]))
+                self._begun[number] = step
+                self.spent[step.kind] = max(self.spent.get(step.kind, 0), step.item + 1)
                 self.next_number = number + 1
             else:
                 self._settle(self._begun.pop(number))
@@ -52,15 +56,6 @@ class Account:
     def end_of_writer(self) -> None:
         """Forgets half a line: the writer is gone."""
         self._rest = b""
-
-    @property
-    def spent(self) -> dict[str, int]:
-        """How many lower entries of each kind are used up."""
-        steps = [*self._begun.values()]
-        used = {kind: max(items) + 1 for kind, items in self._done.items() if items}
-        for step in steps:
-            used[step.kind] = max(used.get(step.kind, 0), step.item + 1)
-        return used
 
     def _settle(self, step: Step) -> None:
         if step.kind == "append":

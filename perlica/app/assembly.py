@@ -6,7 +6,7 @@ so that nothing comes in before everything stands. Stop order is the reverse.
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -63,6 +63,11 @@ class Assembly:
     alarm: Alarm
     supervisor: Supervisor
     wires: Wires
+    inbound: InboundQueue = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the queue between the connection's reader and intake."""
+        self.inbound = InboundQueue(most_frames=self.config.napcat.inbound_frames)
 
     def start(self) -> None:
         """Start all actors in order. Raises: NotStarted with the actor's name."""
@@ -73,7 +78,7 @@ class Assembly:
         self.wires.coordinator = self.supervisor.start(
             "coordinator", self._coordinator, ticks=True, drains=True
         )
-        inbound = InboundQueue(most_frames=self.config.napcat.inbound_frames)
+        inbound = self.inbound
         self.wires.protection = self.supervisor.start(
             "protection", lambda: self._protection(inbound), ticks=True
         )

@@ -19,12 +19,14 @@ from perlica.app.assembly import Assembly
 from perlica.app.config import Config
 from perlica.app.layout import database_path
 from perlica.app.logs import start_logging
+from perlica.app.outlets import health_facts, outlets
 from perlica.app.protection_rules import put_in_force
 from perlica.app.secrets import read_secrets
 from perlica.app.supervision import EXIT_NOT_STARTED, NotStarted, Supervisor, stopping
 from perlica.clients.sandboxd import SandboxdClient, SandboxdSettings
 from perlica.domain.errors import Misconfigured
 from perlica.gateway.policy_file import read_policy
+from perlica.health import install_stack_printer
 from perlica.sandboxes.image import adopt_image
 from perlica.sandboxes.nodes import Nodes
 from perlica.stores.database import Database
@@ -50,16 +52,13 @@ def run_service(config: Config, *, alarm: Alarm | None = None) -> int:
     alarm = alarm or Alarm()
     with _only_instance(state_dir / _LOCK_NAME):
         path = database_path(state_dir)
-        version = migrate(path)
-        _log.info(
-            "starting",
-            extra={
-                "version": __version__,
-                "schema": version,
-                "config": config.short_digest,
-                "policy": policy.version,
-            },
-        )
+        versions = {
+            "version": __version__,
+            "schema": str(migrate(path)),
+            "config": config.short_digest,
+            "policy": policy.version,
+        }
+        _log.info("starting", extra=versions)
         supervisor = Supervisor(alarm=alarm, stop_within_s=config.service.stop_within_s)
         assembly = Assembly(
             config=config,
@@ -71,10 +70,10 @@ def run_service(config: Config, *, alarm: Alarm | None = None) -> int:
             supervisor=supervisor,
             wires=Wires(),
         )
-        return _run(assembly, supervisor)
+        return _run(assembly, supervisor, versions)
 
 
-def _run(assembly: Assembly, supervisor: Supervisor) -> int:
+def _run(assembly: Assembly, supervisor: Supervisor, versions: dict[str, str]) -> int:
     stop_asked = _hear_signals()
     with stopping(supervisor):
         try:
@@ -82,8 +81,15 @@ def _run(assembly: Assembly, supervisor: Supervisor) -> int:
         except NotStarted as error:
             _log.critical("an actor did not start", exc_info=error, extra={"actor": str(error)})
             return EXIT_NOT_STARTED
-        _log.info("started")
-        code = supervisor.watch(stop_asked)
+        facts = health_facts(assembly.wires, supervisor, assembly.inbound, versions)
+        with outlets(
+            assembly.config,
+            assembly.secrets,
+            database_path=assembly.database_path,
+            facts=facts,
+        ):
+            _log.info("started")
+            code = supervisor.watch(stop_asked)
     _log.info("stopped", extra={"code": code})
     return code
 
@@ -125,7 +131,7 @@ def _only_instance(path: Path) -> Iterator[None]:
 
 
 def _hear_signals() -> threading.Event:
-    """SIGTERM and SIGINT ask for a stop; a second one is not louder."""
+    """SIGTERM and SIGINT ask for a stop; SIGUSR1 prints the threads' stacks into the log."""
     asked = threading.Event()
 
     def ask(_number: int, _frame: object) -> None:
@@ -134,4 +140,5 @@ def _hear_signals() -> threading.Event:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, ask)
         signal.signal(signal.SIGINT, ask)
+        install_stack_printer()
     return asked

@@ -5,6 +5,7 @@ group is ignored must be impossible, so the death of any actor ends the process 
 """
 
 import logging
+import queue
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -63,6 +64,19 @@ class Supervisor:
         if drains:
             self._drained.append(ref)
         return ref
+
+    def alive(self) -> dict[str, bool]:
+        """Of each started actor, whether it lives."""
+        return {name: ref.is_alive() for name, ref in self._running}
+
+    def inboxes(self) -> dict[str, int]:
+        """How many messages wait for each actor."""
+        inboxes = ((name, ref.actor_inbox) for name, ref in self._running)
+        return {
+            f"inbox.{name}": inbox.qsize()
+            for name, inbox in inboxes
+            if isinstance(inbox, queue.Queue)
+        }
 
     def watch(self, stop_asked: threading.Event) -> int:
         """Tick and look until a stop is asked for or an actor dies; the exit code."""

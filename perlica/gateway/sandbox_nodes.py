@@ -20,7 +20,6 @@ from perlica.stores.sandboxes import SandboxRow, SandboxStore
 WRITE_OFF: Final = "node.write_off"
 DELETE_ORPHAN: Final = "orphan.delete"
 _SOURCE: Final = "nodes"
-_RETURNING: Final = frozenset({"node_lost", "returned", "unknown"})
 
 
 def choose_node(context: CallContext, wanted: str) -> str:
@@ -47,8 +46,8 @@ def _find_fault(context: CallContext, name: str) -> str:
     if node is not None and node.state not in ANSWERING:
         return f"it is {node.state.value} now"
     orphans = OrphanStore(context.database).list_open()
-    if any(orphan.node == name and orphan.cause in _RETURNING for orphan in orphans):
-        return "remnants on it are not cleaned up yet"
+    if any(orphan.node == name and orphan.cause == "node_lost" for orphan in orphans):
+        return "it came back, and what is left on it is not known yet"
     return ""
 
 

@@ -4,7 +4,7 @@ The entry calls it; the preview too, which also wants to know where the findings
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from perlica.protection import json_text, placeholder, redaction
@@ -21,6 +21,7 @@ from perlica.protection.rules import is_kind
 from perlica.protection.scanning import scan
 from perlica.protection.seal import Channel, Finding
 from perlica.protection.sheet import Hit
+from perlica.protection.view import View, ViewBuilder
 
 _ROUNDS: Final = 4
 _JSON_WALK_S: Final = 1.0
@@ -78,7 +79,7 @@ def _hits_in(data: bytes, stretches: Iterable[tuple[int, int]]) -> list[Hit]:
     return [
         hit.moved(start)
         for start, end in stretches
-        for hit in scan(data[start:end].decode(), Budget.start())
+        for hit in scan(data[start:end], Budget.start())
     ]
 
 
@@ -122,8 +123,28 @@ def _find_again(
     """
     if len(data) <= UNIT_BYTES:
         return find_spans(data.decode(), as_json=as_json)
-    spans = redaction.unite(_hits_in(data, _surroundings(data, places)), data)
+    hits = [hit for view in _windows(data, places) for hit in _hits_in_view(view)]
+    spans = redaction.unite(hits, data)
     return json_text.fit(spans, data) if as_json else spans
+
+
+def _hits_in_view(view: View) -> Iterator[Hit]:
+    for hit in scan(view.data, Budget.start()):
+        start, end = view.to_base(hit.start, hit.end)
+        yield replace(hit, start=start, end=end)
+
+
+def _windows(data: bytes, places: Sequence[tuple[int, int]]) -> Iterator[View]:
+    """Yield views that hold the surroundings of the placeholders, many to a view."""
+    builder = ViewBuilder()
+    for start, end in _surroundings(data, places):
+        builder.separate(start)
+        builder.copy(data, start, end)
+        if builder.length > UNIT_BYTES:
+            yield builder.build()
+            builder = ViewBuilder()
+    if builder.length:
+        yield builder.build()
 
 
 def _surroundings(data: bytes, places: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:

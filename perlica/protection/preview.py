@@ -34,13 +34,18 @@ def preview(text: str) -> Preview:
     protected = protect(text, Channel.CONSOLE)
     if not protected.is_usable or not protected.finding_count:
         return Preview(protected=protected, places=())
+    try:
+        places = _places(text)
+    except Exception:  # noqa: BLE001 - part of the scan boundary: an error may hold what was scanned
+        places = ()
+    return Preview(protected=protected, places=places)
+
+
+def _places(text: str) -> tuple[Place, ...]:
     clean = placeholder.escape_look_alikes(text, is_kind)
     data = clean.encode()
     spans = document.find_spans(clean, as_json=is_json(clean))
-    return Preview(
-        protected=protected,
-        places=tuple(
-            Place(line=data.count(b"\n", 0, span.start) + 1, kind=span.kind, rule=span.rule)
-            for span in spans
-        ),
+    return tuple(
+        Place(line=data.count(b"\n", 0, span.start) + 1, kind=span.kind, rule=span.rule)
+        for span in spans
     )

@@ -18,13 +18,12 @@ from perlica.protection.view import BORDER, View
 _ROUNDS: Final = 3
 
 
-def scan(text: str, budget: Budget) -> list[Hit]:
-    """Return all hits in `text`.
+def scan(data: bytes, budget: Budget) -> list[Hit]:
+    """Return all hits in UTF-8 `data`.
 
     Raises:
         ScanIncomplete: a bound was hit.
     """
-    data = text.encode()
     view = fold(data)
     if view is None:
         return _scan_bytes(blank(data), budget, rounds=_ROUNDS, depth=0)

@@ -1,6 +1,6 @@
 """What a rule is given: the bytes of one view, the budget, and a place to note hits."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -43,7 +43,7 @@ _Piece = tuple[int, int, frozenset[str], frozenset[str]]
 
 def _pieces(data: bytes) -> Iterator[_Piece]:
     size = _PIECE_BYTES if len(data) > _ONE_PIECE_BYTES else len(data) or 1
-    for start in range(0, len(data), size):
+    for start in range(0, len(data) or 1, size):
         piece = data[start : start + size + _LONGEST_GATE]
         exact, any_case = EXACT_GATES.present(piece), ANY_CASE_GATES.present(piece)
         if not piece.isascii():
@@ -76,8 +76,21 @@ class Sheet:
     _pieces: list[_Piece] = field(default_factory=list, repr=False)
 
     def matches(self, pattern: Pattern) -> Iterator[Match]:
-        """Yield the matches of `pattern`, asking for the time now and then."""
-        for start, end in self._regions(pattern) if pattern.gates else ((0, len(self.data)),):
+        """Return the matches of `pattern`, from where one of its gates was seen."""
+        if not pattern.gates:
+            return self._timed(pattern, ((0, len(self.data)),))
+        if not self._pieces:
+            self._pieces = list(_pieces(self.data))
+        if len(self._pieces) > 1:
+            return self._timed(pattern, self._regions(pattern))
+        _, end, exact, any_case = self._pieces[0]
+        if pattern.gates.isdisjoint(any_case if pattern.ignore_case else exact):
+            return iter(())
+        return self._timed(pattern, ((0, end),))
+
+    def _timed(self, pattern: Pattern, regions: Iterable[tuple[int, int]]) -> Iterator[Match]:
+        """Yield the matches in the regions, asking for the time now and then."""
+        for start, end in regions:
             for number, match in enumerate(pattern.finditer(self.data, start, end), 1):
                 if number % _MATCHES_BETWEEN_CHECKS == 0:
                     self.budget.check()
@@ -85,8 +98,6 @@ class Sheet:
 
     def _regions(self, pattern: Pattern) -> Iterator[tuple[int, int]]:
         """Yield the stretches, whole lines, around the pieces in which a gate of it was seen."""
-        if not self._pieces:
-            self._pieces = list(_pieces(self.data))
         first = last = -1
         for start, end, exact, any_case in self._pieces:
             if pattern.gates.isdisjoint(any_case if pattern.ignore_case else exact):

@@ -131,7 +131,7 @@ _HARMLESS_COMPOUND: Final = frozenset(
 _PASSWORD_ENDINGS: Final = ("password", "passwd", "passphrase", "passwort", "pwd")
 _SAYS_NOTHING: Final = frozenset(
     """
-    data value val string raw base64 b64 plain default plaintext hex current
+    data value val string raw base64 b64 plain default plaintext hex current base
     """.split()
 )
 _ID_OF_PAIR: Final = frozenset(

@@ -153,9 +153,11 @@ def judge(watch: Watch, rule: LossRule) -> NodeState:
 
 
 def _is_control_fresh(watch: Watch, rule: LossRule) -> bool:
-    if watch.silent is None or watch.control_seen_s is None:
+    """Whether the good looks go on until now, and the control with them."""
+    if watch.last_s is None or watch.silent is None or watch.control_seen_s is None:
         return False
-    return watch.silent.last_s - watch.control_seen_s <= rule.longest_gap_s
+    oldest_s = min(watch.silent.last_s, watch.control_seen_s)
+    return watch.last_s - oldest_s <= rule.longest_gap_s
 
 
 def _longer(silence: Silence | None, at_s: float) -> Silence:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from perlica.domain.clock import monotonic_s
+from perlica.domain.ids import RowId
 from perlica.domain.node import GIVEN_UP, LossRule, NodeState
 from perlica.domain.outbox import OutboxKind
 from perlica.domain.sandbox import NodeSurvey
@@ -54,10 +55,11 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """What books and node differed in, and when the books were read (monotonic)."""
+    """What books and node differed in, which rows stood in the books, and when they were read."""
 
-    findings: frozenset[Finding]
-    read_s: float
+    findings: frozenset[Finding] = frozenset()
+    settled: frozenset[RowId] = frozenset()
+    read_s: float = 0.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -173,10 +175,11 @@ class NodeWatcher:
     def _compare(self, node: str, survey: NodeSurvey, at_s: float) -> None:
         """Act on what this look and the one before it both show.
 
-        A look that began before the books were last read says nothing about them: it may be older
-        than a job that ended meanwhile.
+        A look may be older than a job that ended meanwhile. So one that began before the books were
+        last read says nothing, and what lacks a sandbox counts only when that sandbox was settled
+        in the books before the look began.
         """
-        before = self._compared.get(node, _Comparison(frozenset(), 0.0))
+        before = self._compared.get(node, _Comparison())
         if at_s <= before.read_s:
             return
         sandboxes = SandboxStore(self.database)
@@ -185,8 +188,14 @@ class NodeWatcher:
             orphans=[o for o in OrphanStore(self.database).list_open() if o.node == node],
             is_in_motion=sandboxes.has_open_lifecycle,
         )
-        findings = compare(books, survey.sandboxes)
-        self._compared[node] = _Comparison(findings, monotonic_s())
+        findings = frozenset(
+            finding
+            for finding in compare(books, survey.sandboxes)
+            if finding.sandbox is None or finding.sandbox in before.settled
+        )
+        settled = {row.id for row in books.living if not books.is_in_motion(row.id)}
+        settled |= {orphan.sandbox_id for orphan in books.orphans}
+        self._compared[node] = _Comparison(findings, frozenset(settled), monotonic_s())
         repairs = Repairs(self.database, self.language)
         for finding in findings:
             if finding in before.findings:

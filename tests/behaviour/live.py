@@ -114,11 +114,12 @@ class LivePerlica:
             assert self.config.sandbox is not None
             adopt_image(database, parts.image_of(self.config.sandbox))
         self._stop.clear()
+        self.wires = Wires()
         self._supervisor = Supervisor(alarm=self.alarm, stop_within_s=8.0)
         Assembly(
             config=self.config,
             secrets=read_secrets(self.config),
-            policy=read_policy(None),
+            policy=read_policy(self.config.policy.file),
             nodes=Nodes({NODE: self.backend, **self.others}),
             database_path=self.path,
             alarm=self.alarm,

@@ -32,12 +32,16 @@ def _pins(name: str) -> dict[str, str]:
     return {pair[1]: pair[2] for pair in pairs if pair}
 
 
+# Scripts that run in an environment of their own, installed from a lock beside them.
+ELSEWHERE = {"tests/peers/read_with_nonebot.py"}
+
+
 def _imported(folders: set[str]) -> set[str]:
     """Distributions that modules of these folders import."""
     distributions = metadata.packages_distributions()
     modules = set()
     for path in list_files():
-        if path.suffix == ".py" and path.parts[0] in folders:
+        if path.suffix == ".py" and path.parts[0] in folders and str(path) not in ELSEWHERE:
             modules |= _top_imports(ROOT / path)
     outside = modules - set(sys.stdlib_module_names) - OURS
     names = {name for module in outside for name in distributions.get(module, [module])}

@@ -98,3 +98,11 @@ def test_an_acknowledgement_after_the_cut_counts_only_as_begun(root: Path) -> No
 
     assert account.acknowledged == 0
     assert account.verify(root) == []
+
+
+def test_an_item_that_was_begun_is_never_used_again(root: Path) -> None:
+    account = Account()
+    account.hear(b"b 7 replace 4\n")
+    account.verify(root)
+
+    assert account.spent == {"replace": 5}

@@ -36,7 +36,7 @@ def workshop() -> Iterator[Workshop]:
         try:
             yield shop
         finally:
-            shop.forget()
+            shop.close()
 
 
 @pytest.fixture(scope="session")

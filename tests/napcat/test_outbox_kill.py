@@ -34,6 +34,7 @@ class Killed:
     def __init__(self, warm: "subprocess.Popen[str]", database: Path) -> None:
         self._warm = warm
         self._pid = 0
+        self._reader: Database | None = None
         self.database = database
 
     def __enter__(self) -> Self:
@@ -48,13 +49,17 @@ class Killed:
         with suppress(ProcessLookupError):
             os.kill(self._pid, signal.SIGKILL)
 
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+
     def open_rows(self) -> int:
-        sql = "SELECT count(*) AS n FROM outbox_messages WHERE state <> 'sent'"
-        return self.count(sql) if self.database.is_file() else 0
+        return self.count("SELECT count(*) AS n FROM outbox_messages WHERE state <> 'sent'")
 
     def count(self, sql: str) -> int:
-        with Database.open(self.database, read_only=True) as database:
-            return int(database.query(sql)[0]["n"])
+        if self._reader is None:
+            self._reader = Database.open(self.database, read_only=True)
+        return int(self._reader.query(sql)[0]["n"])
 
 
 @contextmanager
@@ -66,7 +71,9 @@ def warm_service(directory: Path, napcat: NapCatStandIn, model_url: str) -> Iter
     command = [sys.executable, "-m", "tests.napcat.warm", str(config), str(directory / "out")]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen(command, cwd=CHECKOUT, text=True, **pipes) as warm:
-        yield Killed(warm, database_path(directory / "state"))
+        service = Killed(warm, database_path(directory / "state"))
+        yield service
+        service.close()
 
 
 @pytest.mark.timeout(120)

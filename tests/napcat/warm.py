@@ -10,10 +10,14 @@ from pathlib import Path
 
 from perlica.app.config import load_config
 from perlica.app.run import run_service
+from perlica.protection import Channel, JsonValue, protect
 
 
 def main(config: str, log: str) -> None:
     """Fork until standard input ends; the last child is the caller's to end."""
+    samples: tuple[JsonValue, ...] = ("compile the rules", {"also": "those of JSON"})
+    for sample in samples:
+        protect(sample, Channel.MESSAGE)
     child = 0
     for _ in sys.stdin:
         if child:

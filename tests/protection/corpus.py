@@ -1,4 +1,4 @@
-"""The shared corpus: its generator and scorer, and the spans that protection redacts in a sample."""
+"""The shared corpus: generator and scorer, and the spans that protection redacts in a sample."""
 
 import importlib
 import os

@@ -1,4 +1,4 @@
-"""The ways in which people and programs write passwords; each form is tried with several of them."""
+"""The ways in which people and programs write passwords; each form is tried with several."""
 
 import pytest
 

@@ -11,7 +11,7 @@ from perlica.protection import Channel, ProtectionStatus, protect
 
 SIZE: Final = 200_000
 ALLOWED_S: Final = 1.5
-"""Processor time: the floor is one second for each line; a machine that runs other tests gets half as much again."""
+"""Processor time: one second for each line, and half as much again for a busy machine."""
 
 REPEATED = (
     "password", " ", "a", "key=", "password=", "password: ", '"', "\\", "%25", "(", "eyJ",

@@ -1,18 +1,18 @@
 """Usage over the last days as bars: tasks, calls, tokens, and what protection replaced."""
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Final
 
 from perlica.console.charts import Chart, draw_chart
 from perlica.console.pages.pieces import Choice, choices
 from perlica.console.pages.scene import Scene, Sheet
 from perlica.console.wording import Wording
-from perlica.stores.views.usage import QUARTER_MS, Redaction, Used, count_used, list_redactions
+from perlica.stores.views.usage import Redaction, Used, count_used, list_redactions
 
 _SPANS: Final = (14, 7, 30)
-_DAY_MS: Final = 86_400_000
 _USAGE_AGE_S: Final = 30.0
 _MAX_KINDS: Final = 5
 
@@ -26,9 +26,9 @@ def show_usage(scene: Scene) -> Sheet:
     asked = scene.asked.number("days")
     span = asked if asked in _SPANS else _SPANS[0]
     days = _days(wording, span)
-    since_ms = int(datetime.combine(days[0], datetime.min.time(), wording.zone).timestamp() * 1000)
-    used = count_used(scene.database, since_ms)
-    redactions = list_redactions(scene.database, since_ms)
+    edges_ms = tuple(_begin_ms(day, wording) for day in (*days, days[-1] + timedelta(days=1)))
+    used = count_used(scene.database, edges_ms)
+    redactions = list_redactions(scene.database, edges_ms[0])
     words = {str(days): wording.say("usage.days", days=days) for days in _SPANS}
     return Sheet(
         title=wording.say("nav.usage"),
@@ -36,7 +36,7 @@ def show_usage(scene: Scene) -> Sheet:
         fields={
             "charts": (
                 *_use_charts(used, days, wording),
-                _redaction_chart(redactions, days, wording),
+                _redaction_chart(redactions, days, edges_ms, wording=wording),
             ),
             "choices": _choices(scene, words, span),
         },
@@ -57,10 +57,15 @@ def _day_of(at_ms: int, wording: Wording) -> date:
     return datetime.fromtimestamp(at_ms / 1000, wording.zone).date()
 
 
+def _begin_ms(day: date, wording: Wording) -> int:
+    """When a day begins in the service's zone; days of a change of clocks are longer or shorter."""
+    return int(datetime.combine(day, time(), wording.zone).timestamp() * 1000)
+
+
 def _use_charts(
     used: Iterable[Used], days: tuple[date, ...], wording: Wording
 ) -> tuple[Chart, ...]:
-    rows = [(_day_of(row.quarter * QUARTER_MS, wording), row) for row in used]
+    rows = [(days[row.span], row) for row in used]
 
     def counted(amount: Callable[[Used], int]) -> Counter[date]:
         counts: Counter[date] = Counter()
@@ -90,7 +95,11 @@ def _use_charts(
 
 
 def _redaction_chart(
-    redactions: tuple[Redaction, ...], days: tuple[date, ...], wording: Wording
+    redactions: tuple[Redaction, ...],
+    days: tuple[date, ...],
+    edges_ms: tuple[int, ...],
+    *,
+    wording: Wording,
 ) -> Chart:
     """One series for each of the commonest kinds, the rest together."""
     common = [kind for kind, _ in Counter(r.kind for r in redactions).most_common(_MAX_KINDS)]
@@ -98,7 +107,8 @@ def _redaction_chart(
     counts: dict[str, Counter[date]] = {kind: Counter() for kind in common}
     for redaction in redactions:
         series = redaction.kind if redaction.kind in common else other
-        counts.setdefault(series, Counter())[_day_of(redaction.at_ms, wording)] += 1
+        span = min(bisect_right(edges_ms, redaction.at_ms) - 1, len(days) - 1)
+        counts.setdefault(series, Counter())[days[span]] += 1
     about = wording.say("usage.redactions.about")
     return _chart("usage.redactions", counts, days, wording, about=about)
 

@@ -6,6 +6,7 @@ Also the shapes without a prefix that are still unmistakable, such as a JWT.
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from perlica.protection.engine import Pattern, linear
@@ -35,9 +36,15 @@ class Token:
 
     kind: str
     prefix: bytes
-    pattern: Pattern
+    body: Pattern
     usual: int
     guard: str
+
+
+@cache
+def _body(alphabet: str, least: int) -> Pattern:
+    """Return the pattern of what stands behind a prefix; rows alike share it."""
+    return linear(f"{_ALPHABETS[alphabet]}{{{least},}}")
 
 
 def _rows() -> dict[bytes, tuple[Token, ...]]:
@@ -47,9 +54,8 @@ def _rows() -> dict[bytes, tuple[Token, ...]]:
             continue
         kind, prefixes, alphabet, least, usual, guard = line.split()
         for prefix in prefixes.split(","):
-            body = f"{re.escape(prefix)}{_ALPHABETS[alphabet]}{{{least},}}"
             whole = int(usual) and len(prefix) + int(usual)
-            row = Token(kind, prefix.encode(), linear(body), whole, guard)
+            row = Token(kind, prefix.encode(), _body(alphabet, int(least)), whole, guard)
             rows[row.prefix] = (*rows.get(row.prefix, ()), row)
     return rows
 
@@ -170,7 +176,7 @@ def _read_token(sheet: Sheet, start: int, prefix: bytes) -> int:
     """Read the token at `start`; return where the next one may begin."""
     behind = start
     for row in _TOKENS[prefix]:
-        found = row.pattern.match(sheet.data, start, start + _LONGEST_TOKEN)
+        found = row.body.match(sheet.data, start + len(prefix), start + _LONGEST_TOKEN)
         if found is None:
             continue
         if _is_token(sheet.data, row, start, found.end()):
@@ -247,5 +253,6 @@ def completes(run: bytes) -> bool:
     """
     prefix = _prefix_of(run)
     return prefix is not None and any(
-        row.usual and len(run) >= row.usual and row.pattern.match(run) for row in _TOKENS[prefix]
+        row.usual and len(run) >= row.usual and row.body.match(run, len(prefix))
+        for row in _TOKENS[prefix]
     )

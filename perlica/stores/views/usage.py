@@ -1,15 +1,14 @@
 """What was used and what protection replaced, counted for the charts of the console."""
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from perlica.stores.database import Database
 from perlica.stores.views.columns import SHEET_CODE_POINTS, read_all, texts
 
-QUARTER_MS: Final = 900_000
-"""Counts are grouped by quarters of an hour: every time zone's days are made of whole ones."""
 MAX_REDACTED_ROWS: Final = 2_000
 """Of so many newest texts with something replaced the kinds are counted."""
 
@@ -18,9 +17,9 @@ _PLACEHOLDER: Final = re.compile("⟦凭据:([a-z0-9_]{2,40}):[0-9]{1,5}⟧")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
-    """What the tasks begun in the quarter hour `quarter` and now in `state` used."""
+    """What the tasks begun in span number `span` and now in `state` used."""
 
-    quarter: int
+    span: int
     state: str
     tasks: int
     model_calls: int
@@ -38,11 +37,15 @@ class Redaction:
 
 
 _STATE: Final = texts("state")
+# For each span the index on the time of creation leads to its tasks.
 _USED: Final = f"""
-SELECT created_at_ms / {QUARTER_MS} AS quarter, {_STATE}, count(*) AS tasks,
+SELECT began.key AS span, {_STATE}, count(*) AS tasks,
     sum(model_calls) AS model_calls, sum(tool_calls) AS tool_calls,
     sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens
-FROM tasks WHERE created_at_ms >= :since_ms GROUP BY 1, 2
+FROM json_each(:began) AS began
+CROSS JOIN json_each(:ended) AS ended ON ended.key = began.key
+CROSS JOIN tasks ON created_at_ms >= began.value AND created_at_ms < ended.value
+GROUP BY 1, 2
 """  # noqa: S608 - joined from constants only
 _IN_MESSAGES: Final = f"""
 SELECT stored_at_ms AS at_ms, CAST(substr(content, 1, {SHEET_CODE_POINTS}) AS BLOB) AS content
@@ -56,9 +59,10 @@ ORDER BY created_at_ms DESC LIMIT :limit
 """  # noqa: S608
 
 
-def count_used(db: Database, since_ms: int) -> tuple[Used, ...]:
-    """What tasks begun since then used, by quarter hour and state."""
-    return tuple(Used(**row) for row in read_all(db, _USED, {"since_ms": since_ms}))
+def count_used(db: Database, edges_ms: Sequence[int]) -> tuple[Used, ...]:
+    """What tasks used, by the spans between neighbouring edges (from 0) and by state."""
+    bindings = {"began": json.dumps(edges_ms[:-1]), "ended": json.dumps(edges_ms[1:])}
+    return tuple(Used(**row) for row in read_all(db, _USED, bindings))
 
 
 def list_redactions(db: Database, since_ms: int) -> tuple[Redaction, ...]:

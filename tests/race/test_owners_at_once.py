@@ -1,0 +1,108 @@
+"""Owners who answer in the same moment, and around the tenth minute: one answer counts, once."""
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import time_machine
+
+from actors.base import tell_safely
+from actors.messages import Tick
+from perlica.demo.model import ScriptedModel
+from perlica.demo.napcat import NapCatStandIn
+from tests.behaviour.conftest import MakeLive
+from tests.behaviour.live import OTHER_OWNER, OWNER
+from tests.race.rounds import ROUNDS, Outcome, Question, Rounds, at_once
+
+DECISIONS = {"approved", "denied"}
+AROUND_MS = 25
+
+
+@pytest.fixture
+def rounds(
+    tmp_path: Path, make_live: MakeLive, model: ScriptedModel, napcat: NapCatStandIn
+) -> Rounds:
+    """A service in which a stop is High."""
+    return Rounds(tmp_path, make_live, model, napcat)
+
+
+def _decided(outcome: Outcome) -> list[str]:
+    return [verdict for verdict in outcome.verdicts if verdict in DECISIONS]
+
+
+@pytest.mark.evidence(9)
+@pytest.mark.timeout(900)
+def test_of_two_approvals_and_a_denial_in_the_same_millisecond_one_counts(
+    rounds: Rounds, napcat: NapCatStandIn
+) -> None:
+    seen: Counter[str] = Counter()
+    for _ in range(ROUNDS):
+        question = rounds.ask()
+
+        at_once(
+            [
+                lambda q=question: napcat.say(OWNER, q.approve),
+                lambda q=question: napcat.say(OTHER_OWNER, q.approve),
+                lambda q=question: napcat.say(OWNER, q.deny),
+            ]
+        )
+
+        outcome = rounds.finish(question)
+        (decision,) = _decided(outcome)
+        seen[decision] += 1
+        assert outcome.executions == (1 if decision == "approved" else 0)
+        assert outcome.state == ("consumed" if decision == "approved" else "denied")
+    print(f"\nsame millisecond: {dict(seen)} in {ROUNDS} rounds")
+    assert sum(seen.values()) == ROUNDS
+
+
+@pytest.mark.evidence(9)
+@pytest.mark.timeout(900)
+def test_around_the_tenth_minute_a_ticket_pays_in_time_or_not_at_all(
+    rounds: Rounds, napcat: NapCatStandIn
+) -> None:
+    seen: Counter[str] = Counter()
+    draw = random.Random(1)
+    with time_machine.travel(1_796_100_000, tick=True) as clock:
+        for _ in range(ROUNDS):
+            question = rounds.ask()
+            expires_at_ms = _expiry(rounds, question)
+
+            clock.move_to((expires_at_ms + draw.randint(-AROUND_MS, AROUND_MS // 5)) / 1000)
+            at_once(
+                [
+                    lambda q=question: napcat.say(OWNER, q.approve),
+                    lambda q=question: napcat.say(OTHER_OWNER, q.approve),
+                    lambda q=question: napcat.say(OWNER, q.deny),
+                    lambda: tell_safely(rounds.live.wires.ledger, Tick()),
+                ]
+            )
+
+            outcome = rounds.finish(question)
+            decisions = _decided(outcome)
+            seen[f"{'+'.join(decisions) or 'none'} → {outcome.state}"] += 1
+            assert len(decisions) <= 1
+            assert outcome.executions == (1 if outcome.state == "consumed" else 0)
+            assert _was_in_time(rounds, question)
+    print(f"\ntenth minute: {dict(seen)} in {ROUNDS} rounds")
+    assert sum(seen.values()) == ROUNDS
+
+
+def _expiry(rounds: Rounds, question: Question) -> int:
+    with rounds.live.database() as database:
+        row = database.query_one(
+            "SELECT expires_at_ms FROM approvals WHERE id = ?", (question.ticket,)
+        )
+    assert row is not None
+    return int(row["expires_at_ms"])
+
+
+def _was_in_time(rounds: Rounds, question: Question) -> bool:
+    with rounds.live.database() as database:
+        late = database.query(
+            "SELECT id FROM approvals WHERE id = ? AND (decided_at_ms >= expires_at_ms"
+            " OR consumed_at_ms >= expires_at_ms)",
+            (question.ticket,),
+        )
+    return not late

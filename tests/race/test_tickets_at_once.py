@@ -1,0 +1,175 @@
+"""One ticket in many hands: decided once, spent once, whoever is faster in the database."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from perlica.domain.approval import digest_code
+from perlica.domain.cancel import CancelToken
+from perlica.domain.clock import now_ms
+from perlica.domain.errors import PerlicaError
+from perlica.domain.ids import GroupId, RowId, TicketId, UserId
+from perlica.domain.plan import ActionPlan, Level, hash_plan
+from perlica.domain.ports import SandboxRunner
+from perlica.domain.texts import Language
+from perlica.gateway.asker import CommandAsker
+from perlica.gateway.execution import Execution, Executor
+from perlica.gateway.tickets import TicketDesk
+from perlica.gateway.tool import Instant, Planned, ToolResult
+from perlica.stores.approvals import ApprovalStore
+from perlica.stores.database import Database
+from perlica.stores.migrations import check_target, migrate
+from tests.race.rounds import ROUNDS, at_once
+
+GROUP, SELF, OWNER, OTHER = GroupId(1), UserId(10), UserId(20), UserId(21)
+OWNERS = frozenset({OWNER, OTHER})
+
+
+class NoRunner:
+    """These plans are done in the service itself."""
+
+
+class Hand:
+    """One thread's connection, and what it may do with a ticket."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.ends: list[str] = []
+
+    def decide(self, ticket: TicketId, decision: str, user: UserId, digest: str) -> None:
+        with Database.open(self._path) as database, database.transaction():
+            verdict, _ = ApprovalStore(database).decide(
+                ticket,
+                decision="approved" if decision == "approved" else "denied",
+                user=user,
+                code_digest=digest,
+                now_ms=now_ms(),
+                owners_today=OWNERS,
+            )
+        self.ends.append(verdict.value)
+
+    def execute(self, ticket: TicketId, planned: Planned) -> None:
+        runner: SandboxRunner = NoRunner()  # type: ignore[assignment]
+        with Database.open(self._path) as database:
+            found = ApprovalStore(database).find_ticket(ticket)
+            execution = Execution(planned=planned, asker=_asker(), level=Level.high, ticket=found)
+            Executor(database=database, runner=runner).execute(execution, CancelToken())
+
+    def expire(self) -> None:
+        with Database.open(self._path) as database, database.transaction():
+            ApprovalStore(database).expire_due(now_ms() + 600_000)
+
+    def void(self, ticket: TicketId) -> None:
+        with Database.open(self._path) as database:
+            try:
+                with database.transaction():
+                    ApprovalStore(database).void(ticket)
+            except PerlicaError as error:
+                self.ends.append(error.code)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Iterator[Path]:
+    """A database of its own."""
+    path = tmp_path / "state" / "perlica.db"
+    path.parent.mkdir(mode=0o700)
+    migrate(path)
+    with Database.open(path) as database:
+        check_target(database, GROUP, SELF)
+    yield path
+
+
+def _asker(row: int = 1) -> CommandAsker:
+    return CommandAsker(message_row=RowId(row), user=OWNER, group_id=GROUP)
+
+
+def _plan(run: Callable[[], ToolResult], number: int) -> Planned:
+    plan = ActionPlan(
+        action="sandbox.delete",
+        origin=_asker().origin,
+        identity="test",
+        target={"sandbox": f"box{number}"},
+        scope="sandbox",
+        effect={},
+        destination="nowhere",
+        expected="done",
+        policy_version="1",
+    )
+    return Planned(plan=plan, work=Instant(run=run))
+
+
+def _ask(path: Path, planned: Planned) -> tuple[TicketId, str]:
+    """A pending ticket and the digest of its code."""
+    with Database.open(path) as database:
+        desk = TicketDesk(database=database, owners=OWNERS, language=Language.zh)
+        ticket = desk.ask(_asker(), planned.plan)
+        row = database.query_one("SELECT content FROM outbox_messages ORDER BY id DESC LIMIT 1")
+    assert row is not None
+    code = str(row["content"]).split(f".approve {ticket} ")[1][:6]
+    return ticket, digest_code(ticket, code)
+
+
+@pytest.mark.evidence(9)
+@pytest.mark.timeout(300)
+def test_a_ticket_is_decided_once_however_many_connections_decide_it(path: Path) -> None:
+    seen: Counter[str] = Counter()
+    for number in range(ROUNDS):
+        ticket, digest = _ask(path, _plan(lambda: ToolResult(text="", source=""), number))
+        hands = [Hand(path) for _ in range(3)]
+
+        at_once(
+            [
+                lambda t=ticket, d=digest: hands[0].decide(t, "approved", OWNER, d),
+                lambda t=ticket, d=digest: hands[1].decide(t, "approved", OTHER, d),
+                lambda t=ticket, d=digest: hands[2].decide(t, "denied", OWNER, d),
+            ]
+        )
+
+        ends = [end for hand in hands for end in hand.ends]
+        assert (
+            sorted(ends)[:2] == ["already_decided", "already_decided"]
+            or ends.count("already_decided") == 2
+        )
+        seen.update(end for end in ends if end != "already_decided")
+    print(f"\nfirst in the database: {dict(seen)}")
+    assert sum(seen.values()) == ROUNDS
+
+
+@pytest.mark.evidence(14)
+@pytest.mark.timeout(300)
+def test_an_approved_ticket_is_spent_once_or_dies_once(path: Path) -> None:
+    done: list[int] = []
+    seen: Counter[str] = Counter()
+    lock = threading.Lock()
+    for number in range(ROUNDS):
+
+        def run(number: int = number) -> ToolResult:
+            with lock:
+                done.append(number)
+            return ToolResult(text="done", source="test")
+
+        planned = _plan(run, number)
+        ticket, digest = _ask(path, planned)
+        Hand(path).decide(ticket, "approved", OWNER, digest)
+        hands = [Hand(path) for _ in range(4)]
+
+        at_once(
+            [
+                lambda t=ticket, p=planned: hands[0].execute(t, p),
+                lambda t=ticket, p=planned: hands[1].execute(t, p),
+                lambda: hands[2].expire(),
+                lambda t=ticket: hands[3].void(t),
+            ]
+        )
+
+        with Database.open(path) as database:
+            found = ApprovalStore(database).find_ticket(ticket)
+        assert found is not None
+        assert found.plan_hash == hash_plan(planned.plan)
+        seen[found.state.value] += 1
+        assert done.count(number) == (1 if found.state.value == "consumed" else 0)
+    print(f"\nan approved ticket ended: {dict(seen)}")
+    assert sum(seen.values()) == ROUNDS
