@@ -6,6 +6,7 @@ server; a step beside open pages is held against a step without them, taken in t
 """
 
 import secrets
+import socket
 import statistics
 import subprocess
 import sys
@@ -22,7 +23,7 @@ import requests
 from benchmarks._console_rows import fill
 from perlica.app.layout import database_path
 from perlica.demo.model import Call, Reply, ScriptedModel
-from perlica.demo.napcat import NapCatStandIn
+from perlica.demo.napcat import NapCatStandIn, NothingCame
 from perlica.stores.database import Database
 from perlica.stores.viewers import ViewerStore, digest_token
 
@@ -33,7 +34,6 @@ STEPS: Final = 25
 LOOKS_AT_EACH_PAGE: Final = 8
 VIEWER_TOKENS: Final = 5
 OWNER: Final = 30_001
-_PORT: Final = 18_450
 _START_WITHIN_S: Final = 30.0
 _DAY_MS: Final = 86_400_000
 _PAGES: Final = (
@@ -63,10 +63,10 @@ _PAGES: Final = (
 
 def rows() -> list[dict[str, object]]:
     """95 of 100 pages take no longer than this; a step beside fifty viewers over one alone."""
-    with tempfile.TemporaryDirectory(prefix="perlica-bench-") as directory:
-        with _Stage(Path(directory)) as stage:
-            alone, beside = _measure_steps(stage)
-            pages, floor = _measure_pages(stage)
+    temporary = tempfile.TemporaryDirectory(prefix="perlica-bench-")
+    with temporary as directory, _Stage(Path(directory)) as stage:
+        alone, beside = _measure_steps(stage)
+        pages, floor = _measure_pages(stage)
     ratio = statistics.median(beside) / statistics.median(alone)
     p95, floor_p95 = _p95(pages), _p95(floor)
     return [
@@ -96,17 +96,24 @@ class _Stage(ExitStack):
 
     def __init__(self, directory: Path) -> None:
         super().__init__()
-        self.url = f"http://127.0.0.1:{_PORT}"
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
         self.tokens = tuple(secrets.token_urlsafe(32) for _ in range(VIEWER_TOKENS))
         self.napcat = self.enter_context(NapCatStandIn())
         self.model = self.enter_context(ScriptedModel(afterwards=Reply(text="好")))
         self._requests = 0
-        config = _write_config(directory, self.napcat, self.model)
+        config = _write_config(directory, self.napcat, self.model, port)
         database = database_path(directory / "state")
         fill(database, group_id=self.napcat.group_id, self_id=self.napcat.self_id)
         _add_viewers(database, self.tokens)
-        self.enter_context(_program("benchmarks._console_service", str(config)))
-        self.napcat.wait_for_connection(within_s=_START_WITHIN_S)
+        self.log = directory / "log"
+        self.enter_context(_program(self.log, "benchmarks._console_service", str(config)))
+        try:
+            self.napcat.wait_for_connection(within_s=_START_WITHIN_S)
+        except NothingCame as nothing:
+            said = self.log.read_text().splitlines()[-1:]
+            raise RuntimeError(f"the service did not come up: {said}") from nothing
 
     def run_task(self) -> Iterator[float]:
         """One task of `STEPS` turns with a call each; milliseconds between two turns."""
@@ -131,7 +138,8 @@ def _measure_steps(stage: _Stage) -> tuple[list[float], list[float]]:
     alone: list[float] = []
     beside: list[float] = []
     list(stage.run_task())
-    with _program("benchmarks._console_viewers", stage.url, "/active", *stage.tokens) as viewers:
+    words = ("benchmarks._console_viewers", stage.url, "/active", *stage.tokens)
+    with _program(stage.log, *words) as viewers:
         if viewers.stdout is None or viewers.stdin is None:
             raise RuntimeError("no way to speak to the viewers")
         if viewers.stdout.readline().strip() != "ready":
@@ -144,7 +152,7 @@ def _measure_steps(stage: _Stage) -> tuple[list[float], list[float]]:
 
 
 def _measure_pages(stage: _Stage) -> tuple[list[float], list[float]]:
-    """Every page several times, never from a snapshot, and as often a file; a task runs meanwhile."""
+    """Every page several times, never from a snapshot, and as often a file, beside a task."""
     is_over = threading.Event()
 
     def keep_running() -> None:
@@ -183,15 +191,16 @@ def _p95(values: list[float]) -> float:
 
 
 @contextmanager
-def _program(module: str, *words: str) -> Iterator[subprocess.Popen[str]]:
-    """A program of ours, ended at the end of the block."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", module, *words],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
+def _program(log: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """A program of ours, ended at the end of the block; `log` gets its complaints."""
+    with log.open("a") as complaints:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=complaints,
+            text=True,
+        )
     try:
         yield process
     finally:
@@ -206,7 +215,7 @@ def _add_viewers(database: Path, tokens: tuple[str, ...]) -> None:
             ViewerStore(db).add(f"viewer {number}", token_digest=digest, lifetime_ms=_DAY_MS)
 
 
-def _write_config(directory: Path, napcat: NapCatStandIn, model: ScriptedModel) -> Path:
+def _write_config(directory: Path, napcat: NapCatStandIn, model: ScriptedModel, port: int) -> Path:
     token = directory / "token"
     token.write_text(napcat.token)
     token.chmod(0o600)
@@ -214,7 +223,6 @@ def _write_config(directory: Path, napcat: NapCatStandIn, model: ScriptedModel) 
     path.write_text(f"""
 [service]
 state_dir = "{directory / "state"}"
-run_dir = "{directory / "run"}"
 [napcat]
 url = "{napcat.url}"
 token_file = "{token}"
@@ -233,7 +241,7 @@ max_tokens = 100000000
 pace_s = 0.01
 per_minute = 600
 [console]
-listen = "127.0.0.1:{_PORT}"
+listen = "127.0.0.1:{port}"
 """)
     path.chmod(0o600)
     return path

@@ -7,24 +7,27 @@ of what is in hand, batches and durability. Protection's share of the time is pr
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import apsw
 
+from actors import intake_preparing
 from actors.intake import Intake, IntakeSettings
-from actors.intake_preparing import NameScanner
 from benchmarks._talk import make_messages
 from perlica.clients.napcat import InboundFrame
 from perlica.domain.clock import now_ms
 from perlica.domain.ids import GroupId, UserId
 from perlica.domain.texts import Language
-from perlica.protection import Channel, protect
+from perlica.protection import Channel, JsonValue, Protected, protect
 from perlica.stores.database import Database, connect
 from perlica.stores.migrations import check_target, migrate
 
-MESSAGES = 12_800
+MESSAGES = 6_400
+ROUNDS = 4
+"""The best of these counts, of either side: other programs take their share of the others."""
 BATCH = 64
 TARGET_RATIO = 0.5
 BOT, GROUP = 10_000, 600_100_200
@@ -40,10 +43,9 @@ def rows() -> list[dict[str, object]]:
     the ratio with it stands in the row of messages per second.
     """
     frames = list(_frames(MESSAGES))
-    with tempfile.TemporaryDirectory(prefix="perlica-bench-") as directory:
-        ours_s, stored = _take_in(Path(directory) / "ours.sqlite3", frames)
-        bare_s = _write_bare(Path(directory) / "bare.sqlite3", stored)
-    protection_s = _protect_all(frames)
+    rounds = [_round(frames) for _ in range(ROUNDS)]
+    ours_s, _, protection_s = min(rounds)
+    bare_s = min(bare_s for _, bare_s, _ in rounds)
     ratio = bare_s / (ours_s - protection_s)
     return [
         {
@@ -67,6 +69,15 @@ def rows() -> list[dict[str, object]]:
             "peer_or_floor": "of intake's time",
         },
     ]
+
+
+def _round(frames: Sequence[InboundFrame]) -> tuple[float, float, float]:
+    """Seconds of our intake, of the bare program, and of the scan by itself."""
+    with tempfile.TemporaryDirectory(prefix="perlica-bench-") as directory:
+        with _scan_timed() as scans_s:
+            ours_s, stored = _take_in(Path(directory) / "ours.sqlite3", frames)
+        bare_s = _write_bare(Path(directory) / "bare.sqlite3", stored)
+    return ours_s, bare_s, sum(scans_s)
 
 
 def _frames(count: int) -> Iterator[InboundFrame]:
@@ -163,17 +174,17 @@ def _run(connection: apsw.Connection, sql: str, batch: Sequence[Columns]) -> Non
     connection.execute("COMMIT")
 
 
-def _protect_all(frames: Sequence[InboundFrame]) -> float:
-    """Seconds that the scan of names and texts takes by itself, as intake asks for it."""
-    texts = [(_name(frame), frame.frame["raw_message"]) for frame in frames]
-    names = NameScanner()
-    began_s = time.perf_counter()
-    for name, text in texts:
-        names.protect(name)
-        protect(text, Channel.MESSAGE)
-    return time.perf_counter() - began_s
+@contextmanager
+def _scan_timed() -> Iterator[list[float]]:
+    """While open, the seconds of each scan that intake asks for are noted."""
+    took_s: list[float] = []
 
+    def timed(value: JsonValue, channel: Channel) -> Protected:
+        began_s = time.perf_counter()
+        try:
+            return protect(value, channel)
+        finally:
+            took_s.append(time.perf_counter() - began_s)
 
-def _name(frame: InboundFrame) -> str:
-    sender = frame.frame["sender"]
-    return str(sender["card"] or sender["nickname"])
+    with mock.patch.object(intake_preparing, "protect", timed):
+        yield took_s

@@ -22,6 +22,7 @@ from perlica.domain.ids import (
     GroupId,
     MessageId,
     RowId,
+    SandboxName,
     TaskId,
     TicketId,
     UserId,
@@ -43,12 +44,14 @@ from perlica.gateway.tickets import TicketDesk
 from perlica.gateway.tool import Registry, ToolSettings
 from perlica.protection import Channel, protect
 from perlica.sandboxes.image import adopt_image
+from perlica.sandboxes.lifecycle import Deletion, LifecycleAction, queue_deletion
 from perlica.sandboxes.nodes import Nodes
 from perlica.stores.commands import CommandStore
 from perlica.stores.database import Database
 from perlica.stores.messages import MessageStore
 from perlica.stores.migrations import check_target, migrate
 from perlica.stores.retention import Retention
+from perlica.stores.sandboxes import SandboxStore
 from perlica.stores.sessions import NewCall, SessionStore
 from perlica.stores.tasks import TaskStore
 from tests.sandboxes.stage import NEW, OLD, TroubledBackend
@@ -175,6 +178,34 @@ class Rig:
     def run(self, *argv: str, sandbox: str = "main") -> str:
         """A command."""
         return self.call("sandbox_exec", sandbox=sandbox, argv=list(argv))
+
+    def remove(self, name: str) -> None:
+        """Delete a sandbox by the clean-up policy, if it is there, and wait for its end."""
+        with Database.open(self.path) as database:
+            row = SandboxStore(database).find_living(SandboxName(name))
+            if row is None:
+                return
+            deletion = Deletion(row=row, action=LifecycleAction.clean, reason={"why": "test"})
+            with database.transaction():
+                job = queue_deletion(database, read_policy(None), deletion)
+            assert job is not None
+            self.runner(database).run(job, CancelToken(), within_s=WITHIN_S)
+
+    def age(self, name: str, days: float) -> None:
+        """Let the last use of a sandbox be so long ago."""
+        sql = "UPDATE sandboxes SET last_active_at_ms = last_active_at_ms - :ms WHERE name = :name"
+        with Database.open(self.path) as database, database.transaction():
+            database.change(sql, {"ms": int(days * 86_400_000), "name": name})
+
+    def pending(self) -> list[TicketId]:
+        """Tickets that wait, the newest last."""
+        sql = "SELECT id FROM approvals WHERE state = 'pending' ORDER BY rowid"
+        return [TicketId(str(ticket)) for ticket in self.column(sql)]
+
+    def deny_all(self) -> None:
+        """Let every waiting ticket die."""
+        with Database.open(self.path) as database, database.transaction():
+            database.change("UPDATE approvals SET state = 'void' WHERE state = 'pending'")
 
     def order(self, name: str, *, user: UserId = OWNERS[0], **arguments: str) -> RowId:
         """An Owner's command, as intake stores it, handed to the reconciler."""
