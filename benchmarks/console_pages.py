@@ -98,7 +98,8 @@ class _Stage(ExitStack):
         super().__init__()
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        self.url = f"http://127.0.0.1:{port}"
+        self.address = f"127.0.0.1:{port}"
+        self.url = f"http://{self.address}"
         self.tokens = tuple(secrets.token_urlsafe(32) for _ in range(VIEWER_TOKENS))
         self.napcat = self.enter_context(NapCatStandIn())
         self.model = self.enter_context(ScriptedModel(afterwards=Reply(text="好")))
@@ -138,7 +139,7 @@ def _measure_steps(stage: _Stage) -> tuple[list[float], list[float]]:
     alone: list[float] = []
     beside: list[float] = []
     list(stage.run_task())
-    words = ("benchmarks._console_viewers", stage.url, "/active", *stage.tokens)
+    words = ("benchmarks._console_viewers", stage.address, "/active", *stage.tokens)
     with _program(stage.log, *words) as viewers:
         if viewers.stdout is None or viewers.stdin is None:
             raise RuntimeError("no way to speak to the viewers")
@@ -148,6 +149,9 @@ def _measure_steps(stage: _Stage) -> tuple[list[float], list[float]]:
             viewers.stdin.write("on\n" if number % 2 else "off\n")
             viewers.stdin.flush()
             (beside if number % 2 else alone).extend(stage.run_task())
+        looks = viewers.communicate(timeout=_START_WITHIN_S)[0].split()
+    if viewers.returncode != 0 or int(looks[0]) < ROUNDS:
+        raise RuntimeError("the viewers did not look")
     return alone, beside
 
 
@@ -204,8 +208,9 @@ def _program(log: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
     try:
         yield process
     finally:
-        process.terminate()
-        process.communicate()
+        if process.poll() is None:
+            process.terminate()
+            process.communicate()
 
 
 def _add_viewers(database: Path, tokens: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""`python image_probe.py SOCKET`: exit 0 when the node daemon answers on its Unix socket that it is well.
+"""`python image_probe.py SOCKET`: exit 0 when the node daemon answers on its Unix socket.
 
 Lies in sandboxd's image for the kubelet, whose own HTTP probes cannot reach a Unix socket. Only
 Python's own library: a probe every few seconds should cost little.

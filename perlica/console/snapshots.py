@@ -26,12 +26,13 @@ class Snapshot:
     content: str = field(repr=False)
     status: int = 200
     age_s: float
+    tag: str = field(init=False)
+    """A strong ETag of what is inside."""
 
-    @property
-    def tag(self) -> str:
-        """A strong ETag of what is inside."""
+    def __post_init__(self) -> None:
+        """Name the content once; every open page asks for the name."""
         inside = f"{self.navigation}\0{self.content}".encode("utf-8", "replace")
-        return f'"{hashlib.sha256(inside).hexdigest()[:32]}"'
+        object.__setattr__(self, "tag", f'"{hashlib.sha256(inside).hexdigest()[:32]}"')
 
 
 @dataclass(slots=True)

@@ -135,11 +135,11 @@ def test_a_tunnel_is_for_tls_to_the_allowed_name_alone(node: Node, box: Box, fir
 
 
 def test_names_are_never_resolved_by_the_sandbox(box: Box) -> None:
-    said = box.shell("nslookup localhost 127.0.0.1; nslookup pypi.org 8.8.8.8; echo over")
+    said = box.shell("nslookup localhost 127.0.0.1; nslookup mirror.example 8.8.8.8; echo over")
 
     assert said.stdout.endswith(b"over\n")
     assert b"Address: 127.0.0.1\n" not in said.stdout
-    assert b"pypi.org\nAddress" not in said.stdout
+    assert b"mirror.example\nAddress" not in said.stdout
 
 
 def test_an_upload_stops_at_its_cap(node: Node, box: Box) -> None:

@@ -182,11 +182,11 @@ class Rig:
     def remove(self, name: str) -> None:
         """Delete a sandbox by the clean-up policy, if it is there, and wait for its end."""
         with Database.open(self.path) as database:
-            row = SandboxStore(database).find_living(SandboxName(name))
-            if row is None:
-                return
-            deletion = Deletion(row=row, action=LifecycleAction.clean, reason={"why": "test"})
             with database.transaction():
+                row = SandboxStore(database).find_living(SandboxName(name))
+                if row is None:
+                    return
+                deletion = Deletion(row=row, action=LifecycleAction.clean, reason={"why": "test"})
                 job = queue_deletion(database, read_policy(None), deletion)
             assert job is not None
             self.runner(database).run(job, CancelToken(), within_s=WITHIN_S)

@@ -26,14 +26,14 @@ from tests.behaviour.live import MEMBER, OWNER, PATIENCE_S, LivePerlica, config_
 
 DAY_S = 86_400
 APPROVE = re.compile(r"\.approve (\S+) (\d{6})")
-OLD, NEW = "sha256:" + "0" * 64, "sha256:" + "1" * 64
+OLD, NEW, THIRD = (f"sha256:{digit * 64}" for digit in "012")
 
 
 class TroubledBackend(MemoryBackend):
     """In memory, with calls that fail on demand: `troubles` by the method's name."""
 
     def __init__(self, node: str = "test-node", identity: str = "first") -> None:
-        super().__init__(node=node, identity=identity, image_digests=(OLD, NEW))
+        super().__init__(node=node, identity=identity, image_digests=(OLD, NEW, THIRD))
         self.troubles: dict[str, PerlicaError] = {}
         self.met: list[str] = []
 

@@ -36,8 +36,13 @@ PARTS = (
         package="xfsprogs", without="no sandbox can be created (each has a disk of its own)"
     ),
     SystemPart(package="squashfs-tools", without="no sandbox image can be prepared"),
+    SystemPart(package="skopeo", without="no image can be pulled from a registry"),
+    SystemPart(package="zstd", without="images with zstd layers cannot be unpacked"),
     SystemPart(package="busybox-static", without="the small image of the demo cannot be built"),
     SystemPart(package="runc", without="the second runtime is not tested", tests_only=True),
+    SystemPart(package="docker-registry", without="pulling images is not tested", tests_only=True),
+    SystemPart(package="curl", without="tests of sandbox egress are skipped", tests_only=True),
+    SystemPart(package="git", without="tests of sandbox egress are skipped", tests_only=True),
     SystemPart(package="chromium", without="tests of the chat page are skipped", tests_only=True),
 )
 
