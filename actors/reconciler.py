@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from actors.base import Alarm, PerlicaActor, Wires, tell_safely
+from actors.disk_pressure import DiskWatch
 from actors.looking import NodeLooker, ReadCluster, start_looking
 from actors.messages import ConnectionChanged, FramesWaiting, OutboxRung, SandboxOrdered, Tick
 from actors.sandbox_desk import Members, SandboxDesk
@@ -43,6 +44,7 @@ _log = logging.getLogger(__name__)
 _RING_EVERY_S = 5.0
 _UNKNOWN_EVERY_S = 60.0
 _RETENTION_EVERY_S = 600.0
+_DISK_EVERY_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +88,7 @@ class Reconciler(PerlicaActor):
         database_path: Path,
         make_runner: Callable[[Database], SandboxRunner],
         make_retention: Callable[[Database], Retention],
+        make_disk_watch: Callable[[Database], DiskWatch],
         care: SandboxCare | None,
         members: Members,
         language: Language,
@@ -97,6 +100,7 @@ class Reconciler(PerlicaActor):
         self._path = database_path
         self._make_runner = make_runner
         self._make_retention = make_retention
+        self._make_disk_watch = make_disk_watch
         self._care = care
         self._members = members
         self._language = language
@@ -104,6 +108,7 @@ class Reconciler(PerlicaActor):
         self._ring = _Every(_RING_EVERY_S)
         self._ask_again = _Every(_UNKNOWN_EVERY_S)
         self._clean_up = _Every(_RETENTION_EVERY_S)
+        self._disk = _Every(_DISK_EVERY_S)
         self._lookers: tuple[NodeLooker, ...] = ()
         self._node_states: dict[str, NodeState] = {}
 
@@ -113,6 +118,7 @@ class Reconciler(PerlicaActor):
         self._operations = OperationStore(self._database)
         self._runner = self._make_runner(self._database)
         self._retention = self._make_retention(self._database)
+        self._disk_watch = self._make_disk_watch(self._database)
         self._left_open = [operation.id for operation in self._operations.list_open()]
         self._handed_over: set[OperationId] = set()
         self._orders = None if self._care is None else self._begin_care(self._care)
@@ -190,6 +196,8 @@ class Reconciler(PerlicaActor):
                 self._keeper.ask_again()
         if self._clean_up.is_due():
             self._clean()
+        if self._disk.is_due() and self._disk_watch.look():
+            self._disk.again()
 
     def _take_care(self) -> None:
         """Looks first, so that what is done next rests on them; a busy database costs a second."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from actors.base import Alarm, Ref, Wires, tell_safely
 from actors.coordinator import TaskCoordinator
+from actors.disk_pressure import DiskWatch
 from actors.ledger import ApprovalLedger
 from actors.messages import ApprovalUndeliverable, Look, OutboxRung, Send
 from actors.napcat import NapCatConnection, Peers
@@ -46,6 +47,7 @@ from perlica.session.opening import Opening
 from perlica.session.prompt import InitialContext, build_system
 from perlica.session.transcript import Transcript
 from perlica.stores.database import Database
+from perlica.stores.pressure import DiskPressure
 from perlica.stores.retention import Retention
 
 _log = logging.getLogger(__name__)
@@ -178,12 +180,22 @@ class Assembly:
             database_path=self.database_path,
             make_runner=lambda database: self._runner(database, serializers),
             make_retention=lambda database: Retention(database, ages),
+            make_disk_watch=self._disk_watch,
             care=self._care(),
             members=parts.members(self.config),
             language=self.config.service.language,
             wires=self.wires,
             alarm=self.alarm,
         )
+
+    def _disk_watch(self, database: Database) -> DiskWatch:
+        config = self.config
+        pressure = DiskPressure(
+            database,
+            parts.retention_ages(config),
+            min_free_bytes=config.retention.min_free_bytes,
+        )
+        return DiskWatch(database, pressure, language=config.service.language)
 
     def _care(self) -> SandboxCare | None:
         section = self.config.sandbox

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from actors.base import Alarm, Ref, Wires
+from actors.disk_pressure import DiskWatch
 from actors.ledger import ApprovalLedger
 from actors.messages import Decide, Ready, SandboxOrdered, Tick
 from actors.reconciler import Reconciler, SandboxCare
@@ -50,7 +51,8 @@ from perlica.stores.commands import CommandStore
 from perlica.stores.database import Database
 from perlica.stores.messages import MessageStore
 from perlica.stores.migrations import check_target, migrate
-from perlica.stores.retention import Retention
+from perlica.stores.pressure import DiskPressure
+from perlica.stores.retention import Retention, RetentionAges
 from perlica.stores.sandboxes import SandboxStore
 from perlica.stores.sessions import NewCall, SessionStore
 from perlica.stores.tasks import TaskStore
@@ -118,6 +120,7 @@ class Rig:
                 database_path=self.path,
                 make_runner=self.runner,
                 make_retention=Retention,
+                make_disk_watch=_watch_no_disk,
                 care=SandboxCare(
                     nodes=self.nodes,
                     policy=read_policy(None),
@@ -367,3 +370,9 @@ class Rig:
 
 
 __all__ = ["NEW", "OLD", "Rig"]
+
+
+def _watch_no_disk(database: Database) -> DiskWatch:
+    """A disk that is never full."""
+    pressure = DiskPressure(database, RetentionAges(), min_free_bytes=0)
+    return DiskWatch(database, pressure, language=Language.zh)
