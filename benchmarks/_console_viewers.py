@@ -10,7 +10,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from urllib.parse import urlencode
 
 LOOK_EVERY_S = 2.0
@@ -38,15 +38,24 @@ class Viewer:
     def look(self) -> None:
         """Ask for what has changed."""
         began_s = time.perf_counter()
-        self._connection.request("GET", self._page, headers=self._headers)
-        answer = self._connection.getresponse()
-        answer.read()
+        try:
+            answer = self._ask()
+        except (ConnectionError, HTTPException):
+            # It was idle for too long; a browser opens another one too.
+            self._connection.close()
+            answer = self._ask()
         self.looks.append((time.perf_counter() - began_s) * 1000)
         if answer.status not in {HTTPStatus.OK, HTTPStatus.NOT_MODIFIED}:
             raise RuntimeError(f"a look was answered with {answer.status}")
         tag = answer.getheader("ETag")
         if tag:
             self._headers["If-None-Match"] = tag
+
+    def _ask(self) -> HTTPResponse:
+        self._connection.request("GET", self._page, headers=self._headers)
+        answer = self._connection.getresponse()
+        answer.read()
+        return answer
 
 
 def main() -> None:

@@ -121,9 +121,12 @@ class RunningWriter:
 
 def start_writer(root: Path, account: Account, *, owner: int) -> RunningWriter:
     """Starts a writer that goes on where the account stands, as the user `owner`."""
-    writer = Writer(root, first=account.next_number, spent=account.spent, seed=account.next_number)
+    writer = Writer(
+        Path(), first=account.next_number, spent=account.spent, seed=account.next_number
+    )
 
     def work(pipe: int) -> None:
+        os.chdir(root)  # The way here may be closed to its new user.
         os.setresgid(owner, owner, owner)
         os.setresuid(owner, owner, owner)
         writer.work(pipe)

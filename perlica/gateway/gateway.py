@@ -3,6 +3,7 @@
 The agent loop calls it for each call of a turn; models reach nothing but this.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -166,7 +167,18 @@ class Gateway:
             self.ring_outbox()
             return self._refuse(asker, error)
         execution = Execution(planned=planned, asker=asker, level=Level.high, ticket=ticket)
-        return self._executor().execute(execution, cancel)
+        end = self._executor().execute(execution, cancel)
+        self._void_unspent(ticket)
+        return end
+
+    def _void_unspent(self, ticket: Ticket) -> None:
+        """An approval that came too late to be spent: its Owner is told that nothing was done."""
+        current = ApprovalStore(self.database).find_ticket(ticket.id)
+        if current is None or current.state is not TicketState.approved:
+            return
+        with suppress(StaleState):
+            self.desk.void(current, "not spent in time")
+        self.ring_outbox()
 
     def _refuse(self, asker: TaskAsker, error: PerlicaError) -> Answered:
         with self.database.transaction():

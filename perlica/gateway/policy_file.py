@@ -6,6 +6,7 @@ Wiring reads it once; the gateway judges every plan with it.
 import tomllib
 from importlib import resources
 from pathlib import Path
+from types import MappingProxyType
 
 from perlica.domain.errors import Misconfigured
 from perlica.domain.plan import Level
@@ -48,7 +49,7 @@ def _policy_of(table: dict[str, object]) -> Policy:
                 text = f"policy: {pair[0]} in scope {pair[1]} stands twice"
                 raise Misconfigured("policy_twice", text, remedy=_REMEDY)
             levels[pair] = level
-    return Policy(version=version, levels=levels)
+    return Policy(version=version, levels=MappingProxyType(levels))
 
 
 def _pairs_of(section: object, level: Level) -> list[tuple[str, str]]:

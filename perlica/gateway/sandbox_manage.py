@@ -13,7 +13,7 @@ from perlica.domain.errors import Refused
 from perlica.domain.ids import OperationId
 from perlica.domain.plan import ActionPlan, JsonValue
 from perlica.domain.ports import Create, Delete, JobKind, JobOutcome, SandboxJob, Stop
-from perlica.domain.sandbox import BackendSandbox, SandboxImage, SandboxSpec, check_name
+from perlica.domain.sandbox import SandboxImage, SandboxSpec, check_name
 from perlica.domain.texts import Language, say_duration
 from perlica.gateway.sandbox_facts import (
     current_image,
@@ -185,9 +185,8 @@ def _plan_create(arguments: ManageArguments, context: CallContext) -> Planned:
         work = Create(spec=spec, image_digest=image.digest)
         return queue_job(context, operation, row, kind=JobKind.create, work=work)
 
-    def present(outcome: JobOutcome) -> ToolResult:
-        state = outcome.state if isinstance(outcome, BackendSandbox) else "created"
-        return _said(f"sandbox {name} is {state}, node {spec.node}\n{_describe_image(image)}")
+    def present(_outcome: JobOutcome) -> ToolResult:
+        return _said(f"sandbox {name} is ready, node {spec.node}\n{_describe_image(image)}")
 
     return _in_sandbox(plan, prepare, present)
 

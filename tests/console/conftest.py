@@ -7,7 +7,8 @@ import pytest
 
 from perlica.console import ConsoleServer, ConsoleSettings, start_console
 from tests.console.people import Person
-from tests.console.seeding import Seeded, make_database, seed
+from tests.console.seeder import make_database
+from tests.console.seeding import Seeded, seed
 
 StartConsole = Callable[..., ConsoleServer]
 

@@ -5,7 +5,7 @@ from itertools import count
 from pathlib import Path
 
 from perlica.stores.database import Database
-from tests.console.seeding import GROUP, OWNER
+from tests.console.seeder import GROUP, OWNER
 
 SCRIPT = "<script>document.title='hacked'</script><img src=x onerror=\"document.title='hacked'\">"
 QUOTES = "'\"><svg onload=alert(1)>{{7*7}}${7*7}%0d%0a\\u003cscript\\u003e&lt;b&gt;"
@@ -209,18 +209,8 @@ def _rest(db: Database, number: int, *, task: str, operation: str, text: str | b
     """Audit, outbox, sandboxes, orphans, nodes, the image."""
     at_ms = _NOW_MS + number
     sealed = {"protection_status": "redacted", "policy_version": "1", "finding_count": 0}
-    _put(
-        db,
-        "audit_events",
-        at_ms=at_ms,
-        kind=text,
-        actor=text,
-        level=text,
-        task_id=task,
-        operation_id=operation,
-        detail=_json(text),
-        **sealed,
-    )
+    event = {"kind": text, "actor": text, "level": text, "task_id": task, "detail": _json(text)}
+    _put(db, "audit_events", at_ms=at_ms, operation_id=operation, **event, **sealed)
     _put(
         db,
         "outbox_messages",
@@ -238,7 +228,23 @@ def _rest(db: Database, number: int, *, task: str, operation: str, text: str | b
         updated_at_ms=at_ms,
         **sealed,
     )
-    row = 90_000 + number
+    _sandbox(db, 90_000 + number, text=text, at_ms=at_ms, operation=operation)
+    name = text[:200] if isinstance(text, str) else text
+    _put(db, "nodes", name=name, state="alive", since_ms=at_ms, evidence=_json(text))
+    db.change("DELETE FROM sandbox_image_config")
+    _put(
+        db,
+        "sandbox_image_config",
+        id=1,
+        reference=text,
+        digest=b"sha256:" + text if isinstance(text, bytes) else f"sha256:{text}",
+        introduction=text,
+        revision=number,
+        updated_at_ms=2**62,
+    )
+
+
+def _sandbox(db: Database, row: int, *, text: str | bytes, at_ms: int, operation: str) -> None:
     _put(
         db,
         "sandboxes",
@@ -247,6 +253,9 @@ def _rest(db: Database, number: int, *, task: str, operation: str, text: str | b
         state="lost",
         state_reason=text,
         purpose=text,
+        protection_status="redacted",
+        policy_version="1",
+        finding_count=0,
         node=text,
         instance=text,
         image_digest=text,
@@ -256,7 +265,6 @@ def _rest(db: Database, number: int, *, task: str, operation: str, text: str | b
         created_at_ms=at_ms,
         last_active_at_ms=at_ms,
         ended_at_ms=at_ms,
-        **sealed,
     )
     _put(
         db,
@@ -271,31 +279,5 @@ def _rest(db: Database, number: int, *, task: str, operation: str, text: str | b
         next_try_ms=at_ms,
         found_at_ms=at_ms,
     )
-    _put(
-        db,
-        "sandbox_operations",
-        operation_id=operation,
-        sandbox_id=row,
-        kind="exec",
-        is_write=1,
-        created_at_ms=at_ms,
-    )
-    _put(
-        db,
-        "nodes",
-        name=text[:200] if isinstance(text, str) else text,
-        state="alive",
-        since_ms=at_ms,
-        evidence=_json(text),
-    )
-    db.change("DELETE FROM sandbox_image_config")
-    _put(
-        db,
-        "sandbox_image_config",
-        id=1,
-        reference=text,
-        digest=b"sha256:" + text if isinstance(text, bytes) else f"sha256:{text}",
-        introduction=text,
-        revision=number,
-        updated_at_ms=2**62,
-    )
+    deed = {"sandbox_id": row, "kind": "exec", "is_write": 1, "created_at_ms": at_ms}
+    _put(db, "sandbox_operations", operation_id=operation, **deed)

@@ -10,7 +10,7 @@ from typing import Self
 import requests
 
 from perlica.console import ConsoleServer
-from tests.console.seeding import TOKEN
+from tests.console.seeder import TOKEN
 
 ANSWER_WITHIN_S = 20.0
 LOOK_EVERY_S = 0.05

@@ -26,7 +26,7 @@ from perlica.stores.database import Database
 from perlica.stores.viewers import ViewerStore, digest_token
 from tests.app.configs import SANDBOX, write_config, write_private
 from tests.console.people import wait_until
-from tests.console.seeding import make_database
+from tests.console.seeder import make_database
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from perlica.stores.service import ServiceStore
 from perlica.stores.viewers import ViewerStore, digest_token
 from tests.console.conftest import StartConsole
 from tests.console.people import Person, text_of, wait_until
-from tests.console.seeding import TOKEN, VIEWER, add_viewer
+from tests.console.seeder import TOKEN, VIEWER, add_viewer
 
 COOKIE = "perlica_console"
 SECRET = "the-shared-secret-of-a-proxy"

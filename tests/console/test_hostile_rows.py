@@ -8,7 +8,7 @@ import pytest
 from perlica.console import ConsoleSettings, start_console
 from tests.console.hostile import SIGNS, spoil
 from tests.console.people import Person
-from tests.console.seeding import make_database
+from tests.console.seeder import make_database
 
 LISTS = (
     "/",

@@ -12,7 +12,8 @@ from perlica.stores.database import Database
 from perlica.stores.viewers import ViewerStore
 from tests.console.accessibility import find_axe, serious_findings
 from tests.console.hostile import spoil
-from tests.console.seeding import TOKEN, VIEWER, Seeded, Seeder, make_database
+from tests.console.seeder import TOKEN, VIEWER, Seeder, make_database
+from tests.console.seeding import Seeded
 from tests.demo.browser import Browser, find_chromium
 
 CHROMIUM = find_chromium()

@@ -13,7 +13,7 @@ from perlica.domain.task import TaskState
 from perlica.stores.database import Database
 from tests.console.conftest import StartConsole
 from tests.console.people import Person, text_of, wait_until
-from tests.console.seeding import Seeder, add_viewer
+from tests.console.seeder import Seeder, add_viewer
 
 PART = {"X-Console-Part": "live"}
 VIEWERS = 50

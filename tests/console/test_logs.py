@@ -16,7 +16,7 @@ from perlica.console import ConsoleSettings, start_console
 from perlica.stores.database import Database
 from perlica.stores.viewers import ViewerStore
 from tests.console.people import Person
-from tests.console.seeding import VIEWER, add_viewer
+from tests.console.seeder import VIEWER, add_viewer
 
 PROXY_SECRET = "proxy-canary-" + secrets.token_urlsafe(24)
 

@@ -10,7 +10,7 @@ from perlica.stores.database import Database
 from perlica.stores.views.audit import AuditFilter, list_kinds, search
 from tests.console.conftest import StartConsole
 from tests.console.people import Person
-from tests.console.seeding import GROUP
+from tests.console.seeder import GROUP
 
 TASKS, EVENTS = 137, 45_000
 _OLDER = re.compile(r'<a href="([^"]+)" rel="next"')

@@ -6,7 +6,9 @@ import pytest
 
 from perlica.stores.database import Database
 from tests.console.people import Person, text_of
-from tests.console.seeding import CODE, IMAGE, Seeded, block_image_switch
+from tests.console.seeded_sandboxes import block_image_switch
+from tests.console.seeder import CODE, IMAGE
+from tests.console.seeding import Seeded
 
 CHINESE = {
     "/": "总览",

@@ -12,7 +12,8 @@ from perlica.console.routes import ROUTES
 from perlica.domain.errors import PerlicaError
 from perlica.stores.migrations import migrate
 from tests.console.people import Person
-from tests.console.seeding import Seeded, make_database, seed
+from tests.console.seeder import make_database
+from tests.console.seeding import Seeded, seed
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "MOVE")
 POSTED = {"/login", "/logout"}

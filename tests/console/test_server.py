@@ -12,7 +12,7 @@ from perlica.console import ConsoleSettings, start_console
 from perlica.domain.errors import Misconfigured
 from perlica.stores.database import Database
 from tests.console.people import Person, text_of
-from tests.console.seeding import Seeder, add_viewer, make_database
+from tests.console.seeder import Seeder, add_viewer, make_database
 
 
 def open_files(path: Path) -> list[str]:

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -31,7 +30,6 @@ from actors.outbox import Outbox, OutboxPorts, OutboxSettings
 from perlica.clients.napcat import (
     CatchUpSettings,
     DialTransport,
-    Gap,
     InboundFrame,
     InboundQueue,
     NapCatLink,
@@ -40,12 +38,15 @@ from perlica.clients.napcat import (
 )
 from perlica.clients.onebot import NoticeKind, hash_message, parse_message, parse_notice
 from perlica.demo.napcat import NapCatStandIn
-from perlica.domain.ids import GroupId, MessageId, OutboxId, TaskId, TicketId, UserId
+from perlica.domain.ids import GroupId, OutboxId, TaskId, TicketId, UserId
 from perlica.domain.outbox import OutboxKind, OutboxState
 from perlica.protection import Channel, protect, restore
 from perlica.stores.database import Database
 from perlica.stores.migrations import check_target, migrate
 from perlica.stores.outbox import OutboxRow, OutboxStore
+from tests.napcat.position import MemoryPosition
+
+__all__ = ["MemoryPosition"]
 
 BOT, MING, HONG, JIE = 10000, 30001, 30002, 30003
 OUR_GROUP, OTHER_GROUP = 600100200, 600100999
@@ -113,29 +114,6 @@ class Clock:
     def stop(self) -> None:
         self._stopped.set()
         self._thread.join()
-
-
-@dataclass
-class MemoryPosition:
-    """The position of intake, in memory."""
-
-    stored: int | None = None
-    held: int | None = None
-    gaps: list[Gap] = field(default_factory=list)
-    releases: int = 0
-
-    def known_seq(self) -> int | None:
-        return self.stored if self.held is None else self.held
-
-    def hold(self, seq: int) -> None:
-        self.held = seq
-
-    def release(self) -> None:
-        self.held = None
-        self.releases += 1
-
-    def report_gap(self, gap: Gap) -> None:
-        self.gaps.append(gap)
 
 
 class LinkRig:
@@ -403,15 +381,6 @@ class Service:
     def _tick(self) -> None:
         for ref in (self._outbox_ref, self._connection_ref):
             tell_safely(ref, Tick())
-
-
-def with_doubt(settings: OutboxSettings, **changes: Any) -> OutboxSettings:
-    """The settings with other waits for a look-up."""
-    return replace(settings, doubt=replace(settings.doubt, **changes))
-
-
-def our_message_ids(napcat: NapCatStandIn) -> list[MessageId]:
-    return [MessageId(message.message_id) for message in napcat.sent]
 
 
 @contextmanager

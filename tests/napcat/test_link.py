@@ -8,12 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from perlica.clients.napcat import Answer, NapCatSettings
+from perlica.clients.napcat import Answer
 from perlica.clients.onebot import build_call
 from perlica.demo.napcat import NapCatStandIn, Settings
 from perlica.demo.napcat.faults import AnswerLate, AnswerTwice, FailWith, NeverAnswer, RejectToken
 from perlica.domain.errors import Refused
 from perlica.domain.ids import GroupId, UserId
+from tests.napcat.bare import bare_settings, message_frame
 from tests.napcat.peers import ScriptedServer, accept_upgrade, frame
 from tests.napcat.rig import (
     BOT,
@@ -63,11 +64,11 @@ def test_other_groups_leave_nothing_in_queue_or_logs(
     with LinkRig(settings_for(napcat)) as rig:
         rig.wait_ready()
         napcat.say(MING, MARKER, group=OTHER_GROUP, mention=True)
-        napcat.inject({**_message(napcat, MARKER), "group_id": str(OTHER_GROUP)})
-        napcat.inject({**_message(napcat, MARKER), "group_id": None})
-        napcat.inject({**_message(napcat, MARKER), "group_id": [OUR_GROUP]})
-        napcat.inject({**_message(napcat, MARKER), "message_type": "private"})
-        napcat.inject({**_message(napcat, MARKER), "self_id": 10001})
+        napcat.inject({**message_frame(napcat, MARKER), "group_id": str(OTHER_GROUP)})
+        napcat.inject({**message_frame(napcat, MARKER), "group_id": None})
+        napcat.inject({**message_frame(napcat, MARKER), "group_id": [OUR_GROUP]})
+        napcat.inject({**message_frame(napcat, MARKER), "message_type": "private"})
+        napcat.inject({**message_frame(napcat, MARKER), "self_id": 10001})
         napcat.say(MING, "barrier")
         rig.wait_text("barrier")
 
@@ -79,7 +80,7 @@ def test_other_groups_leave_nothing_in_queue_or_logs(
 
 def test_ids_may_be_digit_strings(rig: LinkRig, napcat: NapCatStandIn) -> None:
     frame_of_strings = {
-        **_message(napcat, "strings"),
+        **message_frame(napcat, "strings"),
         "group_id": str(OUR_GROUP),
         "self_id": str(BOT),
     }
@@ -164,7 +165,7 @@ def test_a_server_that_never_says_who_it_is_is_left() -> None:
             pass
 
     with ScriptedServer(mute) as server:
-        settings = _bare_settings(server.url(), lifecycle_within_s=0.1)
+        settings = bare_settings(server.url(), lifecycle_within_s=0.1)
         with LinkRig(settings) as rig:
             rig.wait_state("no_lifecycle")
             eventually(lambda: len(server.heads) >= 3)
@@ -196,7 +197,7 @@ def test_a_quiet_peer_that_answers_pings_is_kept() -> None:
                 sock.sendall(frame(b"", opcode=10))
 
     with ScriptedServer(quiet) as server:
-        settings = _bare_settings(
+        settings = bare_settings(
             server.url(), ping_every_s=0.05, dead_after_s=0.4, call_within_s=60.0
         )
         with LinkRig(settings):
@@ -214,7 +215,7 @@ def test_a_peer_that_drips_one_frame_for_ever_is_left() -> None:
             threading.Event().wait(0.02)
 
     with ScriptedServer(drip) as server:
-        settings = _bare_settings(server.url(), ping_every_s=0.1, dead_after_s=0.4)
+        settings = bare_settings(server.url(), ping_every_s=0.1, dead_after_s=0.4)
         with LinkRig(settings) as rig:
             rig.wait_state("silent")
 
@@ -393,31 +394,3 @@ def test_a_dead_reader_thread_does_not_stay_unnoticed(
 
     eventually(has_been_noticed)
     rig.link.stop(2.0)
-
-
-def _message(napcat: NapCatStandIn, text: str) -> dict[str, object]:
-    return {
-        "time": 1796028366,
-        "self_id": napcat.self_id,
-        "post_type": "message",
-        "message_type": "group",
-        "group_id": napcat.group_id,
-        "user_id": MING,
-        "message_id": 1,
-        "real_seq": "1",
-        "raw_message": text,
-        "message": [{"type": "text", "data": {"text": text}}],
-    }
-
-
-def _bare_settings(url: str, **changes: object) -> NapCatSettings:
-    given: dict[str, object] = {
-        "url": url,
-        "token": "t",
-        "group_id": GroupId(OUR_GROUP),
-        "self_id": UserId(BOT),
-        "io_timeout_s": 0.1,
-        "backoff_first_s": 0.02,
-        "backoff_cap_s": 0.05,
-    }
-    return NapCatSettings(**{**given, **changes})  # type: ignore[arg-type]

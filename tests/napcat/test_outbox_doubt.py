@@ -20,7 +20,8 @@ from perlica.demo.napcat.faults import (
 )
 from perlica.stores.database import Database
 from perlica.stores.outbox import OutboxStore
-from tests.napcat.rig import BOT, MING, QUICK_OUTBOX, Service, eventually, with_doubt
+from tests.napcat.bare import with_doubt
+from tests.napcat.rig import BOT, MING, QUICK_OUTBOX, Service, eventually
 
 HISTORY = "get_group_msg_history"
 DELIVERED: dict[str, CallFault] = {

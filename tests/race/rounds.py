@@ -4,6 +4,7 @@ The action is the stop of a sandbox, which a policy file of these tests makes Hi
 for as often as one likes.
 """
 
+import random
 import re
 import threading
 from collections.abc import Callable, Sequence
@@ -106,14 +107,15 @@ class Rounds:
 
 
 def at_once(deeds: Sequence[Callable[[], object]]) -> None:
-    """Do all of it in the same moment, each in a thread of its own."""
+    """Do all of it in the same moment, each in a thread of its own, in any order."""
     barrier = threading.Barrier(len(deeds))
 
     def do(deed: Callable[[], object]) -> None:
         barrier.wait()
         deed()
 
-    threads = [threading.Thread(target=do, args=(deed,)) for deed in deeds]
+    shuffled = random.sample(deeds, len(deeds))
+    threads = [threading.Thread(target=do, args=(deed,)) for deed in shuffled]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -2,6 +2,8 @@
 
 import random
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,15 @@ def rounds(
     return Rounds(tmp_path, make_live, model, napcat)
 
 
+def _answers(napcat: NapCatStandIn, question: Question) -> list[Callable[[], object]]:
+    """Two Owners allow it and one of them refuses it."""
+    return [
+        partial(napcat.say, OWNER, question.approve),
+        partial(napcat.say, OTHER_OWNER, question.approve),
+        partial(napcat.say, OWNER, question.deny),
+    ]
+
+
 def _decided(outcome: Outcome) -> list[str]:
     return [verdict for verdict in outcome.verdicts if verdict in DECISIONS]
 
@@ -40,13 +51,7 @@ def test_of_two_approvals_and_a_denial_in_the_same_millisecond_one_counts(
     for _ in range(ROUNDS):
         question = rounds.ask()
 
-        at_once(
-            [
-                lambda q=question: napcat.say(OWNER, q.approve),
-                lambda q=question: napcat.say(OTHER_OWNER, q.approve),
-                lambda q=question: napcat.say(OWNER, q.deny),
-            ]
-        )
+        at_once(_answers(napcat, question))
 
         outcome = rounds.finish(question)
         (decision,) = _decided(outcome)
@@ -70,14 +75,8 @@ def test_around_the_tenth_minute_a_ticket_pays_in_time_or_not_at_all(
             expires_at_ms = _expiry(rounds, question)
 
             clock.move_to((expires_at_ms + draw.randint(-AROUND_MS, AROUND_MS // 5)) / 1000)
-            at_once(
-                [
-                    lambda q=question: napcat.say(OWNER, q.approve),
-                    lambda q=question: napcat.say(OTHER_OWNER, q.approve),
-                    lambda q=question: napcat.say(OWNER, q.deny),
-                    lambda: tell_safely(rounds.live.wires.ledger, Tick()),
-                ]
-            )
+            tick = partial(tell_safely, rounds.live.wires.ledger, Tick())
+            at_once([*_answers(napcat, question), tick])
 
             outcome = rounds.finish(question)
             decisions = _decided(outcome)

@@ -2,7 +2,8 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -72,14 +73,14 @@ class Hand:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Iterator[Path]:
+def path(tmp_path: Path) -> Path:
     """A database of its own."""
     path = tmp_path / "state" / "perlica.db"
     path.parent.mkdir(mode=0o700)
     migrate(path)
     with Database.open(path) as database:
         check_target(database, GROUP, SELF)
-    yield path
+    return path
 
 
 def _asker(row: int = 1) -> CommandAsker:
@@ -122,9 +123,9 @@ def test_a_ticket_is_decided_once_however_many_connections_decide_it(path: Path)
 
         at_once(
             [
-                lambda t=ticket, d=digest: hands[0].decide(t, "approved", OWNER, d),
-                lambda t=ticket, d=digest: hands[1].decide(t, "approved", OTHER, d),
-                lambda t=ticket, d=digest: hands[2].decide(t, "denied", OWNER, d),
+                partial(hands[0].decide, ticket, "approved", OWNER, digest),
+                partial(hands[1].decide, ticket, "approved", OTHER, digest),
+                partial(hands[2].decide, ticket, "denied", OWNER, digest),
             ]
         )
 
@@ -158,10 +159,10 @@ def test_an_approved_ticket_is_spent_once_or_dies_once(path: Path) -> None:
 
         at_once(
             [
-                lambda t=ticket, p=planned: hands[0].execute(t, p),
-                lambda t=ticket, p=planned: hands[1].execute(t, p),
-                lambda: hands[2].expire(),
-                lambda t=ticket: hands[3].void(t),
+                partial(hands[0].execute, ticket, planned),
+                partial(hands[1].execute, ticket, planned),
+                hands[2].expire,
+                partial(hands[3].void, ticket),
             ]
         )
 

@@ -1,6 +1,6 @@
 """A whole service over nodes in memory that can be troubled, and the real node daemon."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +28,7 @@ def model() -> Iterator[ScriptedModel]:
 
 
 @pytest.fixture
-def make_stage(
-    tmp_path: Path, napcat: NapCatStandIn, model: ScriptedModel
-) -> Iterator[MakeStage]:
+def make_stage(tmp_path: Path, napcat: NapCatStandIn, model: ScriptedModel) -> Iterator[MakeStage]:
     """Start services; each is stopped at the end."""
     made: list[LivePerlica] = []
 
@@ -60,9 +58,14 @@ def make_rig(tmp_path: Path) -> Iterator[Callable[..., Rig]]:
     """Actors without a group; each rig is stopped at the end, and none of its actors failed."""
     made: list[Rig] = []
 
-    def make(nodes: tuple[str, ...] = ("test-node",), **more: Any) -> Rig:
+    def make(
+        nodes: tuple[str, ...] = ("test-node",),
+        backends: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> Rig:
         path = tmp_path / f"rig-{len(made)}.db"
-        rig = Rig(path, {name: TroubledBackend(node=name) for name in nodes}, **more)
+        troubled = {name: TroubledBackend(node=name) for name in nodes}
+        rig = Rig(path, backends or troubled, **more)
         made.append(rig)
         rig.start()
         return rig

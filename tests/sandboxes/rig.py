@@ -5,10 +5,13 @@ goes to the reconciler. So rounds are quick enough to be repeated by the hundred
 """
 
 import itertools
+import json
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from actors.base import Alarm, Ref, Wires
 from actors.disk_pressure import DiskWatch
@@ -56,7 +59,7 @@ from perlica.stores.retention import Retention, RetentionAges
 from perlica.stores.sandboxes import SandboxStore
 from perlica.stores.sessions import NewCall, SessionStore
 from perlica.stores.tasks import TaskStore
-from tests.sandboxes.stage import NEW, OLD, TroubledBackend
+from tests.sandboxes.stage import OLD
 
 GROUP, SELF = GroupId(600100200), UserId(10000)
 OWNERS = (UserId(30001), UserId(30002))
@@ -73,7 +76,8 @@ class Rig:
     """Starts with `start`; `stop` ends every actor."""
 
     path: Path
-    backends: Mapping[str, TroubledBackend]
+    backends: Mapping[str, Any]
+    image: SandboxImage = _IMAGE
     idle_ms: int = IDLE_MS_AT_MOST
     loss_rule: LossRule = field(default_factory=LossRule)
     look_every_s: float = 3600.0
@@ -94,7 +98,7 @@ class Rig:
         migrate(self.path)
         with Database.open(self.path) as database:
             check_target(database, GROUP, SELF)
-            adopt_image(database, _IMAGE)
+            adopt_image(database, self.image)
             if self._task is None:
                 self._task = self._begin_task(database)
         for slot in range(MAX_SANDBOXES + 1):
@@ -129,9 +133,7 @@ class Rig:
                     look_every_s=self.look_every_s,
                     make_orders=self._orders,
                 ),
-                members=Members(
-                    group_id=GROUP, owners=frozenset(OWNERS), listed=frozenset(OWNERS)
-                ),
+                members=Members(group_id=GROUP, owners=frozenset(OWNERS), listed=frozenset(OWNERS)),
                 language=Language.zh,
                 wires=self.wires,
                 alarm=self.alarm,
@@ -150,8 +152,6 @@ class Rig:
 
     def call(self, tool: str, **arguments: object) -> str:
         """One call of the model, through the gateway, on a connection of the calling thread."""
-        import json
-
         with Database.open(self.path) as database:
             assert self._task is not None
             call, number = new_call_id(), next(self._numbers)
@@ -210,9 +210,9 @@ class Rig:
         with Database.open(self.path) as database, database.transaction():
             database.change("UPDATE approvals SET state = 'void' WHERE state = 'pending'")
 
-    def order(self, name: str, *, user: UserId = OWNERS[0], **arguments: str) -> RowId:
+    def order(self, command: str, /, *, user: UserId = OWNERS[0], **arguments: str) -> RowId:
         """An Owner's command, as intake stores it, handed to the reconciler."""
-        row = self._store_command(name, arguments, user)
+        row = self._store_command(command, arguments, user)
         assert self.wires.reconciler is not None
         self.wires.reconciler.tell(SandboxOrdered(message_row=row))
         return row
@@ -228,8 +228,6 @@ class Rig:
 
     def code_of(self, ticket: TicketId) -> str:
         """The code that the group reads."""
-        import re
-
         sql = "SELECT content FROM outbox_messages WHERE ticket_id = :ticket AND kind = 'approval'"
         with Database.open(self.path, read_only=True) as database:
             text = "\n".join(row["content"] for row in database.query(sql, {"ticket": ticket}))
@@ -367,9 +365,6 @@ class Rig:
             with database.transaction():
                 TaskStore(database).move_task(task.id, before=before, after=after)
         return task.id
-
-
-__all__ = ["NEW", "OLD", "Rig"]
 
 
 def _watch_no_disk(database: Database) -> DiskWatch:

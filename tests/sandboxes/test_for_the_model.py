@@ -14,7 +14,10 @@ def read_from(content: bytes, first: int, last: int, **limits: int) -> str:
     """The lines of a file in memory, with what was said about them."""
     read = read_lines(
         ReadLines(
-            path="/x", first_line=first, last_line=last, limit_bytes=limits.pop("limit", 1000),
+            path="/x",
+            first_line=first,
+            last_line=last,
+            limit_bytes=limits.pop("limit", 1000),
             **limits,
         ),
         lambda piece: _piece(content, piece),

@@ -173,8 +173,10 @@ def test_a_node_that_lacks_the_image_holds_the_switch_back(make_stage: MakeStage
     stage = make_stage(nodes=("node-2",))
     stage.others["node-2"].image_digests = (OLD,)
     stage.wait(
-        lambda: any(NEW not in str(i) for i in stage.column("SELECT images FROM nodes"))
-        and len(stage.column("SELECT 1 FROM nodes WHERE seen_at_ms IS NOT NULL")) == 2
+        lambda: (
+            any(NEW not in str(i) for i in stage.column("SELECT images FROM nodes"))
+            and len(stage.column("SELECT 1 FROM nodes WHERE seen_at_ms IS NOT NULL")) == 2
+        )
     )
 
     assert "有节点还没有这个镜像" in stage.order(SWITCH).text

@@ -43,7 +43,9 @@ def test_a_sandbox_is_made_where_it_was_asked_for_or_where_there_is_most_room(
     stage = make_stage(nodes=(OTHER,))
 
     first, second, wrong = stage.do(
-        manage("create", "first"), manage("create", "second"), manage("create", "third", node="node-9")
+        manage("create", "first"),
+        manage("create", "second"),
+        manage("create", "third", node="node-9"),
     )
 
     assert "node test-node" in first
@@ -104,9 +106,7 @@ def test_the_name_of_a_lost_sandbox_waits_until_its_node_came_back_and_was_clean
     question = stage.approve(f".node writeoff {OTHER}")
     stage.wait_for_reply(lambda m: "已核销" in m.text, after=question)
 
-    (taken, there) = stage.do(
-        manage("create", "there"), manage("create", "new", node=OTHER)
-    )
+    (taken, there) = stage.do(manage("create", "there"), manage("create", "new", node=OTHER))
     other.recover()
     stage.wait_for_reply(lambda m: f"节点 {OTHER} 恢复正常" in m.text)
     stage.wait(lambda: stage.column("SELECT state FROM orphans") == ["cleared"])
@@ -251,7 +251,7 @@ def test_a_creation_that_was_interrupted_is_looked_for_and_cleaned_up(
         raise OutcomeUnknown("sandboxd_gone", "the way was lost")
 
     backend.create = die  # type: ignore[method-assign]
-    backend.look_up = lambda _operation: interrupted  # type: ignore[method-assign]
+    backend.look_up = lambda operation: interrupted  # type: ignore[method-assign]
     (result,) = stage.do(manage("create", "main"))
 
     stage.wait(lambda: stage.column("SELECT state FROM orphans") == ["cleared"])

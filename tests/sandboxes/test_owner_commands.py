@@ -37,7 +37,11 @@ _LIMITS = SandboxLimits(
             {"action": "switch", "digest": "sha256:0123456789ab", "introduction": "新 的"},
         ),
         (".orphans delete 12", CommandName.orphans, {"action": "delete", "number": "12"}),
-        (".node writeoff Node-2.lan", CommandName.node, {"action": "writeoff", "name": "node-2.lan"}),
+        (
+            ".node writeoff Node-2.lan",
+            CommandName.node,
+            {"action": "writeoff", "name": "node-2.lan"},
+        ),
     ],
 )
 def test_a_whole_command_is_read(line: str, name: CommandName, arguments: dict[str, str]) -> None:
@@ -167,9 +171,7 @@ def test_a_command_told_twice_is_carried_out_once(stage: Stage) -> None:
 def test_what_was_never_ours_is_reported_counted_and_deleted_only_by_approval(
     stage: Stage,
 ) -> None:
-    spec = SandboxSpec(
-        name=SandboxName("foreign"), purpose="", node="test-node", limits=_LIMITS
-    )
+    spec = SandboxSpec(name=SandboxName("foreign"), purpose="", node="test-node", limits=_LIMITS)
     stage.backend.create(new_operation_id(), spec, OLD)
     alarm = stage.wait_for_reply(lambda m: "foreign" in m.text)
 

@@ -6,6 +6,7 @@ asked for what must hold always.
 
 import threading
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -84,8 +85,11 @@ def test_of_two_creations_at_the_third_slot_one_gets_it(rig: Rig) -> None:
 
     for _ in range(ROUNDS):
         results = together(lambda: rig.create("left"), lambda: rig.create("right"))
-        made = [name for name, said in zip(("left", "right"), results, strict=True)
-                if "is ready" in str(said)]
+        made = [
+            name
+            for name, said in zip(("left", "right"), results, strict=True)
+            if "is ready" in str(said)
+        ]
         assert len(made) == 1, results
         assert any("上限" in str(said) for said in results)
         check(rig)
@@ -97,29 +101,30 @@ def test_of_two_creations_at_the_third_slot_one_gets_it(rig: Rig) -> None:
 
 @pytest.mark.evidence(17)
 def test_a_creation_and_a_switch_never_both_have_their_way(rig: Rig) -> None:
-    outcomes: set[str] = set()
-    for number in range(ROUNDS):
-        target = NEW if rig.column(IN_FORCE) == [OLD] else OLD
-        ticket = _ask_for_switch(rig, target)
-        rig.approve(ticket)
-        _wait_for(rig, ticket, "approved")
-
-        said, _ = together(lambda n=number: rig.create(f"box-{n}"), rig.tick)  # type: ignore[misc]
-        rig.wait(lambda: rig.column("SELECT 1 FROM image_switches WHERE state='switching'") == [])
-        check(rig)
-
-        if "is ready" in str(said):
-            outcomes.add("created")
-            switched = rig.column(IN_FORCE) == [target]
-            assert switched == (rig.column(_STATE.format(ticket)) == ["consumed"])
-        else:
-            outcomes.add("switched")
-            assert rig.column(IN_FORCE) == [target]
-            assert rig.living() == []
-        rig.deny_all()
-        rig.remove(f"box-{number}")
+    outcomes = {_create_against_switch(rig, f"box-{number}") for number in range(ROUNDS)}
 
     assert outcomes == {"created", "switched"}
+
+
+def _create_against_switch(rig: Rig, name: str) -> str:
+    """One round: which of the two came first."""
+    target = NEW if rig.column(IN_FORCE) == [OLD] else OLD
+    ticket = _ask_for_switch(rig, target)
+    rig.approve(ticket)
+    _wait_for(rig, ticket, "approved")
+
+    said, _ = together(lambda: rig.create(name), rig.tick)
+    rig.wait(lambda: rig.column(_UNDER_WAY) == [])
+
+    check(rig)
+    is_switched = rig.column(IN_FORCE) == [target]
+    assert is_switched == (_state(rig, ticket) == "consumed")
+    if "is ready" not in str(said):
+        assert is_switched
+        assert rig.living() == []
+    rig.deny_all()
+    rig.remove(name)
+    return "created" if "is ready" in str(said) else "switched"
 
 
 @pytest.mark.evidence(13)
@@ -160,25 +165,34 @@ def test_a_use_at_the_last_moment_wins_or_is_told_that_it_is_too_late(rig: Rig) 
 
 @pytest.mark.evidence(17)
 def test_two_owners_who_switch_at_once_make_one_switch_after_the_other(rig: Rig) -> None:
-    for _ in range(ROUNDS):
-        current = str(rig.column(IN_FORCE)[0])
-        left, right = [digest for digest in (OLD, NEW, THIRD) if digest != current]
-        first = _ask_for_switch(rig, left)
-        second = _ask_for_switch(rig, right, owner=1)
-        switches = rig.count("SELECT 1 FROM image_switches")
+    winners = {_switch_against_switch(rig) for _ in range(ROUNDS)}
 
-        together(lambda: rig.approve(first), lambda: rig.approve(second, user=OWNERS[1]), rig.tick)
-        rig.wait(lambda: not {"pending", "approved"} & {_state(rig, first), _state(rig, second)})
-        rig.wait(lambda: rig.column("SELECT 1 FROM image_switches WHERE state='switching'") == [])
-
-        assert rig.count("SELECT 1 FROM image_switches") == switches + 1
-        assert sorted((_state(rig, first), _state(rig, second))) == ["consumed", "void"]
-        winner = left if _state(rig, first) == "consumed" else right
-        assert rig.column(IN_FORCE) == [winner]
-        check(rig)
-        rig.deny_all()
+    assert winners == {0, 1}
 
 
+def _switch_against_switch(rig: Rig) -> int:
+    """One round: whose switch it was."""
+    current = str(rig.column(IN_FORCE)[0])
+    targets = [digest for digest in (OLD, NEW, THIRD) if digest != current]
+    tickets = [_ask_for_switch(rig, target, owner=n) for n, target in enumerate(targets)]
+    switches = rig.count("SELECT 1 FROM image_switches")
+
+    together(
+        *(partial(rig.approve, t, user=o) for t, o in zip(tickets, OWNERS, strict=True)), rig.tick
+    )
+    rig.wait(lambda: not {"pending", "approved"} & {_state(rig, ticket) for ticket in tickets})
+    rig.wait(lambda: rig.column(_UNDER_WAY) == [])
+
+    states = [_state(rig, ticket) for ticket in tickets]
+    assert sorted(states) == ["consumed", "void"]
+    assert rig.count("SELECT 1 FROM image_switches") == switches + 1
+    assert rig.column(IN_FORCE) == [targets[states.index("consumed")]]
+    check(rig)
+    rig.deny_all()
+    return states.index("consumed")
+
+
+_UNDER_WAY = "SELECT 1 FROM image_switches WHERE state = 'switching'"
 _STATE = "SELECT state FROM approvals WHERE id = '{}'"
 _OPEN = "SELECT id FROM operations WHERE state IN ('queued', 'started')"
 

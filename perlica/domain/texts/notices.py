@@ -148,7 +148,7 @@ _OUTCOME_UNKNOWN = Text(
 )
 _LATE_ENDING = Text(
     zh="任务结束时还在进行的操作 {operation}（{action}）现在有了结果：{state}。",
-    en="Operation {operation} ({action}) was going on when its task ended; its outcome is: {state}.",
+    en="Operation {operation} ({action}) went on when its task ended; now its outcome is: {state}.",
 )
 _TOO_MANY_PARTS = Text(
     zh="（太长，只发出前 {count} 条；请让我写得短一些，或存成文件）",
