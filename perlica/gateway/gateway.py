@@ -3,6 +3,7 @@
 The agent loop calls it for each call of a turn; models reach nothing but this.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -58,8 +59,17 @@ class Gateway:
             for tool in self.registry.all()
         )
 
-    def dispatch(self, task: Task, call: GivenCall, cancel: CancelToken) -> CallEnd:
+    def dispatch(
+        self,
+        task: Task,
+        call: GivenCall,
+        cancel: CancelToken,
+        *,
+        before_asking: Callable[[], None] = lambda: None,
+    ) -> CallEnd:
         """Take a call that was never dispatched to its end or to a ticket.
+
+        `before_asking` is called when a question is about to go to the group.
 
         Raises: Cancelled when the task was cancelled meanwhile; StoreUnavailable; StaleState when
         the task has moved on.
@@ -68,6 +78,7 @@ class Gateway:
         try:
             planned, level = self._plan_and_judge(call, asker)
             if level is Level.high:
+                before_asking()
                 return self._ask(asker, planned)
         except (StoreUnavailable, StaleState):
             raise

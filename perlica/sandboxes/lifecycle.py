@@ -74,16 +74,7 @@ def queue_deletion(database: Database, policy: Policy, deletion: Deletion) -> Sa
     AuditStore(database).add_event(
         "lifecycle.deletion",
         actor=LIFECYCLE_IDENTITY,
-        detail=_protected(
-            {
-                "action": deletion.action.value,
-                "sandbox": row.name,
-                "instance": row.instance,
-                "node": row.node,
-                "reason": dict(deletion.reason),
-                "policy_version": policy.version,
-            }
-        ),
+        detail=_describe(deletion, policy),
         operation_id=operation,
         level=level,
     )
@@ -96,6 +87,21 @@ def queue_deletion(database: Database, policy: Policy, deletion: Deletion) -> Sa
         instance=row.instance,
         kind=JobKind.delete,
         work=Delete(untouched_since_ms=deletion.untouched_since_ms),
+    )
+
+
+def _describe(deletion: Deletion, policy: Policy) -> Protected:
+    """What the audit keeps of a deletion: of what, why, by which policy."""
+    row = deletion.row
+    return _protected(
+        {
+            "action": deletion.action.value,
+            "sandbox": row.name,
+            "instance": row.instance,
+            "node": row.node,
+            "reason": dict(deletion.reason),
+            "policy_version": policy.version,
+        }
     )
 
 

@@ -23,6 +23,7 @@ from perlica.session.opening import Opening
 from perlica.session.review import last_answer, new_review, used_sandboxes, was_reviewed
 from perlica.session.runtime import AgentRuntime, AgentTurn, find_end_reason
 from perlica.session.transcript import (
+    RecordedCall,
     RecordedTurn,
     Transcript,
     new_note,
@@ -146,10 +147,7 @@ class AgentLoop:
         raw = {call.id: call.arguments_json for call in turn.calls}
         if not self._work_off(task, raw, cancel):
             return None
-        with self.database.transaction():
-            TaskStore(self.database).next_step(task.id, step=task.step)
-            is_news = announce_medium(self.database, task, self.language)
-        self._ring(is_news=is_news)
+        self._announce(task, ends_step=True)
         return None
 
     def _due_review(self, task: Task) -> tuple[SandboxRow, ...]:
@@ -175,21 +173,7 @@ class AgentLoop:
             seq = sessions.append_event(
                 task.id, kind=event.kind.value, body=event.body, opaque=event.opaque
             )
-            sessions.insert_calls(
-                task.id,
-                seq,
-                [
-                    NewCall(
-                        id=call.id,
-                        position=call.position,
-                        provider_call_id=call.provider_call_id,
-                        tool=call.tool,
-                        arguments=call.arguments,
-                        arguments_intact=call.is_intact,
-                    )
-                    for call in recorded.calls
-                ],
-            )
+            sessions.insert_calls(task.id, seq, [_new_call(call) for call in recorded.calls])
             for call in recorded.calls:
                 if call.fault is not None:
                     told = refusal(explain_fault(call.fault, self.gateway.specs()))
@@ -236,9 +220,6 @@ class AgentLoop:
                     if answered.operation is not None:
                         self.gateway.acknowledge(answered.operation)
                 case Suspended():
-                    with self.database.transaction():
-                        is_news = announce_medium(self.database, task, self.language)
-                    self._ring(is_news=is_news)
                     return False
                 case Ended(reason=reason):
                     self.ender.end(task, after=TaskState.failed, reason=reason)
@@ -258,7 +239,9 @@ class AgentLoop:
             case _ if raw is None and not call.arguments_intact:
                 return refusal(_NOT_INTACT)
             case _:
-                return self.gateway.dispatch(task, given, cancel)
+                return self.gateway.dispatch(
+                    task, given, cancel, before_asking=lambda: self._announce(task)
+                )
 
     def _write_result(self, task: Task, call: CallId, answered: Answered) -> None:
         """The result of a call, in the caller's transaction."""
@@ -281,8 +264,12 @@ class AgentLoop:
         if not self.ender.complete(task, answer):
             self.ender.end(task, after=TaskState.failed, reason=EndReason.protection_failed)
 
-    def _ring(self, *, is_news: bool) -> None:
-        """Wake the outbox for what was queued beside the work."""
+    def _announce(self, task: Task, *, ends_step: bool = False) -> None:
+        """Tell the group of Medium actions that are news, with the step's end where it ends."""
+        with self.database.transaction():
+            if ends_step:
+                TaskStore(self.database).next_step(task.id, step=task.step)
+            is_news = announce_medium(self.database, task, self.language)
         if is_news:
             self.gateway.ring_outbox()
 
@@ -295,3 +282,15 @@ class AgentLoop:
 
     def _now(self, task: Task) -> Task:
         return TaskStore(self.database).find_task(task.id) or task
+
+
+def _new_call(call: RecordedCall) -> NewCall:
+    """The row of a call of this turn."""
+    return NewCall(
+        id=call.id,
+        position=call.position,
+        provider_call_id=call.provider_call_id,
+        tool=call.tool,
+        arguments=call.arguments,
+        arguments_intact=call.is_intact,
+    )

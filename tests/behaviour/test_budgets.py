@@ -107,4 +107,5 @@ def test_a_task_that_was_cancelled_says_its_usage_too(
 
     napcat.say(MEMBER, ".cancel")
 
-    assert "用量：" in napcat.wait_for_reply(is_final, after=asked).text
+    ended = napcat.wait_for_reply(lambda m: "已取消" in m.text, after=asked)
+    assert "用量：" in ended.text

@@ -93,6 +93,7 @@ def log_in(browser: Browser, console: ConsoleServer, page: str = "/") -> None:
     browser.type(TOKEN)
     press_enter(browser)
     browser.wait_for(f"location.pathname === {page!r} && document.querySelector('#live') !== null")
+    browser.wait_for("!document.querySelector('#live-bar').hidden")
 
 
 def shows(browser: Browser, text: str, within: str = "#live") -> None:

@@ -85,7 +85,9 @@ class Rig:
     wires: Wires = field(default_factory=Wires)
     _refs: list[Ref] = field(default_factory=list)
     _serializers: dict[int, Ref] = field(default_factory=dict)
-    _numbers: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
+    _numbers: "itertools.count[int]" = field(
+        default_factory=lambda: itertools.count(time.time_ns() // 1_000_000 % 1_000_000_000)
+    )
     _task: TaskId | None = None
 
     @property
@@ -99,8 +101,8 @@ class Rig:
         with Database.open(self.path) as database:
             check_target(database, GROUP, SELF)
             adopt_image(database, self.image)
-            if self._task is None:
-                self._task = self._begin_task(database)
+            active = TaskStore(database).active_task()
+            self._task = active.id if active is not None else self._begin_task(database)
         for slot in range(MAX_SANDBOXES + 1):
             ref = SandboxSerializer.start(
                 slot=slot,
@@ -235,6 +237,13 @@ class Rig:
         assert match is not None, text
         return match.group(1)
 
+    def end_task(self) -> None:
+        """Nobody goes on with the task: what it left open is the reconciler's business."""
+        with Database.open(self.path) as database, database.transaction():
+            task = TaskStore(database).active_task()
+            assert task is not None
+            TaskStore(database).move_task(task.id, before=task.state, after=TaskState.failed)
+
     def tick(self) -> None:
         """One second of the reconciler's clock, waited for."""
         assert self.wires.reconciler is not None
@@ -255,9 +264,20 @@ class Rig:
         """Tick until something holds, bounded."""
         deadline = time.monotonic() + WITHIN_S
         while not holds():
-            assert time.monotonic() < deadline, f"did not happen: {what}"
+            assert time.monotonic() < deadline, f"did not happen: {what} {self._describe()}"
             self.tick()
             time.sleep(0.002)
+
+    def _describe(self) -> str:
+        """What is open, for a test that failed."""
+        operations = self.column(
+            "SELECT action || ' ' || state || ' ' || outcome FROM operations ORDER BY rowid"
+        )
+        sandboxes = self.column("SELECT name || ' ' || state FROM sandboxes")
+        orphans = self.column(
+            "SELECT cause || ' ' || reason || ' ' || attempts FROM orphans WHERE state = 'open'"
+        )
+        return f"{operations[-6:]} {sandboxes} {orphans}"
 
     def living(self) -> list[object]:
         """Names that hold a slot."""
@@ -320,7 +340,7 @@ class Rig:
         )
 
     def _store_message(self, database: Database, text: str, kind: str, user: UserId) -> RowId:
-        number = next(self._numbers) + 1_000_000
+        number = next(self._numbers)
         message = IncomingGroupMessage(
             group_id=GROUP,
             message_id=MessageId(number),

@@ -42,6 +42,7 @@ function ask() {
 }
 
 function take(request) {
+  if (paused) return;
   if (request.status === 401) {
     ended = true;
     say("login");
@@ -60,6 +61,7 @@ function take(request) {
 }
 
 function lose() {
+  if (paused) return;
   failures = Math.min(failures + 1, 5);
   say("lost");
   plan();
