@@ -19,6 +19,9 @@ from perlica.stores.sandboxes import SandboxRow, SandboxStore
 LIFECYCLE_IDENTITY: Final = "lifecycle"
 """Who acts when a configured policy does, not a person: expiry, image switch, clean-up."""
 
+NEVER_STARTED: Final = "never_started"
+"""The code of an operation that its node never received."""
+
 _USABLE = frozenset({SandboxState.ready, SandboxState.stopped})
 
 
@@ -125,7 +128,8 @@ def _end_deletion(
         row.id, before=row.state, after=SandboxState.unconfirmed, reason=reason
     )
     cause: Cause = "unconfirmed" if is_unknown else "delete_failed"
-    orphans.note(moved, cause, reason, failed=True)
+    # What a crash kept from being tried has not failed: it is tried again at once, without alarm.
+    orphans.note(moved, cause, reason, failed=reason != NEVER_STARTED)
 
 
 def _is_policy(database: Database, job: SandboxJob) -> bool:

@@ -8,9 +8,9 @@ import time_machine
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perlica.demo.model import Reply, ScriptedModel
+from perlica.demo.model import Held, Reply, ScriptedModel
 from perlica.demo.napcat import NapCatStandIn
-from perlica.demo.napcat.faults import FailWith
+from perlica.demo.napcat.faults import Refuse
 from perlica.domain.plan import ActionPlan, Origin, hash_plan
 from perlica.stores.database import Database
 from tests.attack.test_approvals import DELETIONS, PENDING
@@ -166,14 +166,18 @@ def test_somebody_who_is_no_owner_any_more_cannot_approve_what_he_was_asked(
 def test_a_question_that_cannot_be_delivered_ends_the_wait_and_says_so(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
-    model.add(Reply(calls=(create(),)), Reply(calls=(delete(),)))
+    held = Held(reply=Reply(calls=(delete(),)))
+    model.add(Reply(calls=(create(),)), held)
     asked = napcat.say(OWNER, "删掉", mention=True)
     napcat.wait_for_reply(lambda m: "已按策略自动执行" in m.text, after=asked)
 
-    napcat.faults.next_calls(FailWith(text="消息内容违规", retcode=1200))
+    napcat.faults.next_calls(Refuse(result=-1))
+    held.released.set()
 
     wait_until(lambda: live.count("SELECT count(*) FROM tasks WHERE ended_at_ms IS NOT NULL") == 1)
+    said = napcat.wait_for_reply(lambda m: "审批消息发不出去" in m.text, after=asked)
     ended = "SELECT count(*) FROM tasks WHERE end_reason = 'approval_undeliverable'"
+    assert "未完成" in said.text
     assert live.count(ended) == 1
     assert live.count(PENDING) == 0
     assert live.count(DELETIONS) == 0
@@ -191,6 +195,7 @@ def test_ten_minutes_without_a_connection_expire_the_question_and_free_the_slot(
         wait_until(lambda: live.count("SELECT count(*) FROM tasks WHERE state='completed'") == 1)
 
         expired = napcat.wait_for_reply(lambda m: "已过期" in m.text, 30, after=question)
+        napcat.wait_for_reply(is_final, 30, after=question)
         following = napcat.say(MEMBER, "下一件", mention=True)
         answer = napcat.wait_for_reply(is_final, 30, after=following)
     assert ticket in expired.text

@@ -51,6 +51,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 @pytest.fixture
 def fresh(browser: Browser) -> Iterator[Browser]:
     """The browser without cookies and complaints, at its usual size."""
+    # What an earlier page still complains of, now that its server is gone, is not ours.
+    browser.open("about:blank")
+    browser.wait_for("location.href === 'about:blank'")
     browser.ask("Network.clearBrowserCookies")
     browser.requested.clear()
     browser.complaints.clear()

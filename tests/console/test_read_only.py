@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import requests
 
 from perlica.console import ConsoleServer
 from perlica.console.reader import Reader
@@ -46,9 +47,12 @@ def addresses(seeded: Seeded) -> list[str]:
 @pytest.mark.parametrize("method", METHODS)
 def test_no_route_answers_a_write(looking: Person, seeded: Seeded, method: str) -> None:
     for path in addresses(seeded):
-        # The server itself refuses CONNECT, before it asks the console, and hangs up.
-        headers = {"Connection": "close"} if method == "CONNECT" else {}
-        answer = looking.ask(method, path, headers=headers)
+        try:
+            answer = looking.ask(method, path)
+        except requests.ConnectionError:
+            # The server itself refuses CONNECT and hangs up, sometimes before that is read.
+            assert method == "CONNECT"
+            continue
         if method in {"GET", "HEAD"}:
             is_post_only = path == "/logout"
             assert answer.status_code in ({405} if is_post_only else HARMLESS), (method, path)

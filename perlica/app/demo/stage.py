@@ -1,6 +1,7 @@
 """The stage of a demo: stand-ins in this process, perlica and sandboxd as processes."""
 
 import os
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -75,6 +76,7 @@ class Stage:
         self.perlica.stop()
         if self.sandboxd is not None:
             self.sandboxd.stop()
+            shutil.rmtree(self.paths.sandboxd_run, ignore_errors=True)
         if self._model is not None:
             self._model.stop()
         self.napcat.stop()
