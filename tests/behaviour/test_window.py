@@ -1,0 +1,112 @@
+"""The window of a task: three limits together, the trigger whole, what it quotes beside it."""
+
+import json
+import re
+
+import pytest
+
+from perlica.demo.model import Reply, ScriptedModel
+from perlica.demo.napcat import NapCatStandIn
+from tests.behaviour.conftest import MakeLive
+from tests.behaviour.live import GUEST, MEMBER, OWNER, LivePerlica, is_final, wait_until
+
+MESSAGES = "SELECT count(*) FROM group_messages"
+
+
+def window_of(model: ScriptedModel, number: int = -1) -> str:
+    """The window as the model read it."""
+    messages = model.requests[number]["messages"]
+    return next(str(m["content"]) for m in messages if m["role"] == "user")
+
+
+def _say_all(live: LivePerlica, napcat: NapCatStandIn, texts: list[str], ago_s: int = 0) -> None:
+    known = live.count(MESSAGES)
+    for text in texts:
+        sent_at_s = None if not ago_s else napcat.kernel.now_s() - ago_s
+        napcat.say(GUEST, text, sent_at_s=sent_at_s)
+    wait_until(lambda: live.count(MESSAGES) == known + len(texts))
+
+
+@pytest.mark.evidence(3)
+def test_at_most_thirty_messages_count_the_trigger_among_them(
+    live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
+) -> None:
+    model.add(Reply(text="好"))
+    _say_all(live, napcat, [f"闲聊{number:02d}" for number in range(40)])
+
+    asked = napcat.say(MEMBER, "总结一下", mention=True)
+    napcat.wait_for_reply(is_final, after=asked)
+
+    seen = re.findall(r"闲聊(\d\d)", window_of(model))
+    assert seen == [f"{number:02d}" for number in range(11, 40)]
+    facts = "SELECT count(*) FROM tasks WHERE json_extract(window_facts, '$.cut_by') = 'messages'"
+    assert live.count(facts) == 1
+
+
+@pytest.mark.evidence(3)
+def test_at_most_24000_characters_count_the_trigger_among_them(
+    live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
+) -> None:
+    model.add(Reply(text="好"))
+    _say_all(live, napcat, [f"第{number}条" + "字" * 4_000 for number in range(9)])
+
+    asked = napcat.say(MEMBER, "总结" + "一" * 4_000, mention=True)
+    napcat.wait_for_reply(is_final, after=asked)
+
+    seen = re.findall(r"第(\d)条", window_of(model))
+    assert seen == ["5", "6", "7", "8"]
+    assert live.count("SELECT json_extract(window_facts, '$.code_points') FROM tasks") <= 24_000
+
+
+@pytest.mark.evidence(3)
+def test_a_request_that_alone_is_too_long_makes_no_task_and_says_so(
+    live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
+) -> None:
+    asked = napcat.say(MEMBER, "长" * 24_001, mention=True)
+
+    answer = napcat.wait_for_reply(after=asked)
+
+    assert "缩短" in answer.text
+    assert live.count("SELECT count(*) FROM tasks") == 0
+    assert model.requests == ()
+
+
+def test_a_limit_of_the_configuration_can_only_tighten_the_window(
+    make_live: MakeLive, model: ScriptedModel, napcat: NapCatStandIn
+) -> None:
+    live = make_live(model.base_url, extra="[task]\nwindow_messages = 3\n")
+    model.add(Reply(text="好"))
+    _say_all(live, napcat, ["一", "二", "三"])
+
+    asked = napcat.say(MEMBER, "总结", mention=True)
+    napcat.wait_for_reply(is_final, after=asked)
+
+    window = window_of(model)
+    assert ": 一" not in window
+    assert ": 二" in window
+    assert ": 三" in window
+
+
+def test_later_talk_commands_and_other_tasks_do_not_join_the_session(
+    live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
+) -> None:
+    from perlica.demo.model import Call, Held
+
+    recent = Call(tool="sandbox_manage", arguments={"action": "list"})
+    held = Held(reply=Reply(calls=(recent,)))
+    model.add(Reply(text="第一个任务的回答"), held, Reply(text="好"))
+    first = napcat.say(OWNER, "第一件", mention=True)
+    napcat.wait_for_reply(is_final, after=first)
+    second = napcat.say(OWNER, "第二件", mention=True)
+    model.wait_for_request(2)
+    napcat.say(OWNER, ".status")
+    napcat.say(MEMBER, "后来的闲聊")
+    napcat.wait_for_reply(lambda m: "状态" in m.text, after=second)
+    held.released.set()
+    napcat.wait_for_reply(is_final, after=second)
+
+    seen = json.dumps(model.requests[-1]["messages"], ensure_ascii=False)
+    assert "后来的闲聊" not in seen
+    assert ".status" not in seen
+    assert "第一个任务的回答" not in seen
+    assert "【请求】" in seen
