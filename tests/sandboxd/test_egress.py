@@ -306,7 +306,8 @@ def test_pip_downloads_through_the_proxy(node: Node, box: Box, tmp_path: Path) -
     url = f"https://localhost:{node.mirror.https_port}/simple"
 
     done = run_inside(
-        *(node, box, sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"),
+        *(node, box, "env", "-u", "REQUESTS_CA_BUNDLE", "-u", "CURL_CA_BUNDLE"),
+        *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"),
         *("--isolated", "--proxy", "http://127.0.0.1:3128", "--cert", str(node.mirror.authority)),
         *("--no-cache-dir", "--index-url", url, "--dest", str(tmp_path), "demo"),
     )
