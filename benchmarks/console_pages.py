@@ -111,7 +111,7 @@ class _Stage(ExitStack):
         fill(database, group_id=self.napcat.group_id, self_id=self.napcat.self_id)
         _add_viewers(database, self.tokens)
         self.log = directory / "log"
-        self.enter_context(_program(self.log, "benchmarks._console_service", str(config)))
+        self.enter_context(_program(self.log, "perlica.app.cli", "run", "--config", str(config)))
         try:
             self.napcat.wait_for_connection(within_s=_START_WITHIN_S)
         except NothingCame as nothing:

@@ -179,7 +179,7 @@ class Console:
 
     def _keep_settings(self, asked: Asked) -> bottle.HTTPResponse:
         """Language and theme go into cookies, and the address is asked for again without them."""
-        answer = _redirect(asked.link())
+        answer = _redirect(safe_path(asked.link()))
         kept = {LANGUAGE_COOKIE: asked.language.value, THEME_COOKIE: asked.theme.value}
         for name, value in kept.items():
             answer.set_cookie(name, value, **self._cookie_rules(), httponly=True, max_age=_YEAR_S)

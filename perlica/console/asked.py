@@ -13,6 +13,7 @@ from perlica.domain.texts import Language
 
 MAX_FIELDS: Final = 20
 MAX_VALUE_CODE_POINTS: Final = 200
+MAX_ADDRESS_CODE_POINTS: Final = 2_000
 MAX_DIGITS: Final = 18
 """Of a number in an address: it fits into SQLite's integers."""
 SETTINGS: Final = ("lang", "theme")
@@ -76,7 +77,7 @@ def read_query(text: str) -> dict[str, str]:
 
 
 def safe_path(text: str) -> str:
-    """A path of this console to go to after the login; `/` for anything else."""
+    """An address of this console to lead on to; `/` for anything else."""
     is_local = text.startswith("/") and not text.startswith("//") and "\\" not in text
-    is_plain = text.isascii() and text.isprintable() and len(text) <= MAX_VALUE_CODE_POINTS
+    is_plain = text.isascii() and text.isprintable() and len(text) <= MAX_ADDRESS_CODE_POINTS
     return text if is_local and is_plain else "/"

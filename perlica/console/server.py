@@ -4,6 +4,7 @@ Wiring starts it inside the service, `perlica console serve` beside it. Whatever
 service goes on.
 """
 
+import logging
 import socket
 import threading
 from pathlib import Path
@@ -15,6 +16,8 @@ from perlica.console.http import STOP_WITHIN_S, HttpServer
 from perlica.console.reader import Reader
 from perlica.console.settings import ConsoleSettings
 from perlica.domain.errors import Misconfigured
+
+_log = logging.getLogger(__name__)
 
 
 class ConsoleServer:
@@ -49,6 +52,7 @@ class ConsoleServer:
     def start(self) -> Self:
         """Answer from now on."""
         self._thread.start()
+        _log.info("the console listens on %s port %d", self._settings.host, self.port)
         return self
 
     def stop(self) -> None:

@@ -63,8 +63,17 @@ class Snapshots:
 
     def _place(self, key: str) -> _Place:
         with self._lock:
+            self._drop_old()
             place = self._places.setdefault(key, _Place())
             self._places.move_to_end(key)
             while len(self._places) > MAX_KEPT:
                 self._places.popitem(last=False)
             return place
+
+    def _drop_old(self) -> None:
+        """Let go of pages that may not be shown any more, but of none that is just being made."""
+        now_s = monotonic_s()
+        for key, place in list(self._places.items()):
+            is_over = place.snapshot is not None and now_s >= place.until_s
+            if is_over and not place.lock.locked():
+                del self._places[key]

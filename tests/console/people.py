@@ -8,6 +8,8 @@ from types import TracebackType
 from typing import Self
 
 import requests
+from requests.adapters import HTTPAdapter
+from urllib3.util.retry import Retry
 
 from perlica.console import ConsoleServer
 from tests.console.seeder import TOKEN
@@ -24,6 +26,11 @@ class Person:
         self.url = f"http://127.0.0.1:{console.port}"
         self._session = requests.Session()
         self._session.trust_env = False
+        # As browsers do: a kept connection that the server has just given up is opened again.
+        again = Retry(
+            total=1, status=0, respect_retry_after_header=False, allowed_methods={"GET", "HEAD"}
+        )
+        self._session.mount("http://", HTTPAdapter(max_retries=again))
 
     def __enter__(self) -> Self:
         return self

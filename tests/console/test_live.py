@@ -136,6 +136,15 @@ def test_snapshots_are_bounded() -> None:
     assert len(snapshots._places) == MAX_KEPT
 
 
+def test_a_snapshot_that_may_not_be_shown_any_more_is_let_go() -> None:
+    snapshots = Snapshots()
+    for number in range(5):
+        made = Snapshot(title="", news="", navigation="", content="x", age_s=0.0)
+        snapshots.take(f"/{number}", lambda made=made: made)  # type: ignore[misc]
+
+    assert list(snapshots._places) == ["/4"]
+
+
 def test_languages_have_their_own_snapshots(console: ConsoleServer) -> None:
     with Person(console) as one, Person(console) as other:
         one.log_in()

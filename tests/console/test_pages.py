@@ -106,6 +106,7 @@ def test_a_call_shows_all_that_it_gave_page_by_page(looking: Person, seeded: See
     assert "上一页" in second
 
 
+@pytest.mark.evidence(12)
 def test_an_operation_shows_plan_identity_and_outcome(looking: Person, seeded: Seeded) -> None:
     text = looking.read(f"/operations/{seeded.operation}")
 

@@ -50,7 +50,6 @@ def serve(config_path: Path) -> None:
     """
     config = load_config(config_path)
     secret = _proxy_secret(config)
-    start_logging(config.log, secrets=[secret.reveal()] if secret else [])
     settings = console_settings(config, secret)
     if settings is None:
         raise Misconfigured(
@@ -58,6 +57,7 @@ def serve(config_path: Path) -> None:
             "no console is configured",
             remedy='set console.listen = "127.0.0.1:8450"',
         )
+    start_logging(config.log, secrets=[secret.reveal()] if secret else [])
     stop_asked = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: stop_asked.set())

@@ -1,5 +1,6 @@
 """From an id that somebody has at hand to the page of what it names."""
 
+from perlica.console.pages.pieces import call_link, operation_link, task_link, ticket_link
 from perlica.console.pages.scene import Scene, Sheet
 from perlica.stores.views.operations import find_operation
 from perlica.stores.views.sandboxes import list_ended, list_living
@@ -34,13 +35,13 @@ def _path_of(scene: Scene, wanted: str) -> str | None:
     database, upper = scene.database, wanted.upper()
     for task in (upper, f"T-{upper}"):
         if find_task(database, task):
-            return f"/tasks/{task}"
+            return task_link(task).href
     if find_ticket(database, upper):
-        return f"/tickets/{upper}"
+        return ticket_link(upper).href
     if find_operation(database, wanted.lower()):
-        return f"/operations/{wanted.lower()}"
+        return operation_link(wanted.lower()).href
     if find_call(database, wanted.lower()):
-        return f"/calls/{wanted.lower()}"
+        return call_link(wanted.lower()).href
     for sandbox in (*list_living(database), *list_ended(database, _ENDED_LOOKED_AT)):
         if sandbox.name == wanted.lower():
             return f"/sandboxes/{sandbox.id}"

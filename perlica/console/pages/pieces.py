@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeVar
@@ -116,13 +116,11 @@ def read_map(text: str) -> dict[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def pairs_of(document: Excerpt, wording: Wording, *, without: Sequence[str] = ()) -> Pairs:
-    """A protected JSON document for showing; names in `without` are left out at its top."""
+def pairs_of(document: Excerpt, wording: Wording) -> Pairs:
+    """A protected JSON document for showing."""
     value = None if document.is_cut else read_json(document.text)
     if not isinstance(value, dict | list):
         return _raw(document, wording)
-    if isinstance(value, dict):
-        value = {name: inner for name, inner in value.items() if name not in without}
     rows = list(_rows(value, "", 0))
     note = "" if len(rows) <= MAX_PAIRS else wording.say("cut", size=wording.size(_size(document)))
     return Pairs(rows=tuple(rows[:MAX_PAIRS]), note=note)

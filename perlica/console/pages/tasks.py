@@ -2,7 +2,15 @@
 
 from dataclasses import dataclass, field
 
-from perlica.console.pages.pieces import Fact, Link, choices, chosen_of, read_map, task_link
+from perlica.console.pages.pieces import (
+    Fact,
+    Link,
+    choices,
+    chosen_of,
+    read_map,
+    task_link,
+    ticket_link,
+)
 from perlica.console.pages.scene import PAGE_ROWS, Scene, Sheet
 from perlica.console.wording import Badge, Moment, Wording
 from perlica.stores.views.tasks import TaskFilter, TaskView, list_tasks
@@ -142,7 +150,7 @@ def _waiting(scene: Scene, task: TaskView) -> tuple[str, Link | None]:
                 action=wording.action(ticket.action),
                 left=wording.left(ticket.expires_at_ms),
             )
-            return sentence, Link(href=f"/tickets/{ticket.id}", text=ticket.id)
+            return sentence, ticket_link(ticket.id)
     return "", None
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
+from urllib.parse import urlencode
 
 from perlica.console.pages.pieces import (
     Link,
@@ -11,6 +12,7 @@ from perlica.console.pages.pieces import (
     operation_link,
     pairs_of,
     read_map,
+    task_link,
     ticket_link,
 )
 from perlica.console.pages.scene import NotFound, Scene, Sheet
@@ -117,6 +119,7 @@ def _sheet(scene: Scene, task: TaskView) -> Sheet:
         fields={
             "task": head,
             "entries": [e for e in entries if first_at_ms <= e.at_ms < next_at_ms],
+            "audit": f"/audit?{urlencode({'about': task.id})}",
             "summary": summary.text if summary else "",
             "older": scene.asked.link(after=shown[-1].seq) if more else "",
             "newest": scene.asked.link(after="") if after else "",
@@ -162,7 +165,7 @@ def _turn_entry(
     whole = None
     if is_cut:
         size = wording.size(turn.body.size_bytes)
-        href = f"/tasks/{task.id}/turns/{turn.seq}"
+        href = f"{task_link(task.id).href}/turns/{turn.seq}"
         whole = Link(href=href, text=wording.say("turn.whole", size=size))
     if turn.kind == "assistant" and not text and calls:
         text = wording.say("turn.silent")

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from perlica.domain.errors import PerlicaError
 from perlica.stores.backup import LAST_BACKUP_KEY, RESTORED_FROM_KEY
 from perlica.stores.database import Database
 from perlica.stores.health import DatabaseSize, measure
@@ -117,12 +116,3 @@ def count_quarantined(db: Database) -> int:
     """How many messages broke the service so often that they were put away."""
     (row,) = db.query(_QUARANTINED)
     return int(row["rows"])
-
-
-def is_readable(db: Database) -> bool:
-    """Whether the database answers at all."""
-    try:
-        db.query(_SCHEMA)
-    except PerlicaError:
-        return False
-    return True
