@@ -10,7 +10,7 @@ from perlica.domain.approval import TicketState
 from perlica.domain.ids import UserId
 from perlica.domain.outbox import OutboxKind
 from perlica.protection import Channel, Protected, protect
-from perlica.stores.approvals import ApprovalStore, Ticket
+from perlica.stores.approvals import ApprovalStore
 from perlica.stores.database import Database
 from perlica.stores.outbox import OutboxRow
 
@@ -66,13 +66,6 @@ class LastCheck:
         if row.kind is not OutboxKind.approval or row.ticket_id is None:
             return False
         ticket = self._approvals.find_ticket(row.ticket_id)
-        ended_at_ms = None if ticket is None else _end_of(ticket, now_ms)
-        return ended_at_ms is not None and row.created_at_ms < ended_at_ms
-
-
-def _end_of(ticket: Ticket, now_ms: int) -> int | None:
-    """When the ticket stopped waiting for an answer, None while it waits."""
-    if ticket.decided_at_ms is not None:
-        return ticket.decided_at_ms
-    has_expired = ticket.state is TicketState.expired or ticket.expires_at_ms <= now_ms
-    return ticket.expires_at_ms if has_expired else None
+        if ticket is None:
+            return False
+        return ticket.state is not TicketState.pending or ticket.expires_at_ms <= now_ms

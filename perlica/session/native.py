@@ -126,10 +126,10 @@ def _find_fault(call: ModelCall, *, is_known: bool) -> CallFault | None:
 
 
 def is_json_object(text: str) -> bool:
-    """Whether `text` is exactly one JSON object that UTF-8 can hold: no NaN, no key twice."""
+    """Whether `text` is exactly one JSON object that UTF-8 can hold: finite, no key twice."""
     try:
         value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_twice)
-        json.dumps(value, ensure_ascii=False).encode()
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
         return False
     return isinstance(value, dict)

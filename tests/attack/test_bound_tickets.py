@@ -214,3 +214,19 @@ def test_pending_questions_stand_in_the_status(
     assert ticket in status.text
     assert code not in status.text
     assert "等待 Owner 审批" in status.text
+
+
+def test_a_question_whose_task_was_cancelled_before_it_went_out_is_never_asked(
+    live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
+) -> None:
+    model.add(Reply(calls=(create(), delete())))
+    napcat.mute_bot()
+    napcat.say(OWNER, "删掉", mention=True)
+    wait_until(lambda: live.count(PENDING) == 1)
+
+    napcat.say(OWNER, ".cancel")
+    wait_until(lambda: live.count("SELECT count(*) FROM tasks WHERE state='cancelled'") == 1)
+    napcat.unmute_bot()
+
+    napcat.wait_for_reply(lambda m: "已取消" in m.text, 30)
+    assert not any(APPROVE.search(message.text) for message in napcat.sent)

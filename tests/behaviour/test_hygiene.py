@@ -27,6 +27,9 @@ TRUE = '{"sandbox":"main","argv":["true"]}'
         '{"sandbox":"main","argv":["true"],"argv":["false"]}',
         '{"sandbox":"main","argv":["\\ud800"]}',
         '{"sandbox":"main","argv":["true"],"timeout_s":NaN}',
+        '{"sandbox":"main","argv":["true"],"timeout_s":1e999}',
+        '{"sandbox":"main","argv":["true"],"timeout_s":' + "9" * 5_000 + "}",
+        '{"sandbox":' * 2_000 + "1" + "}" * 2_000,
     ],
 )
 def test_a_malformed_call_never_runs_and_never_reaches_the_chat(
@@ -200,8 +203,8 @@ def test_after_sandbox_work_the_model_reviews_the_description_once_and_its_answe
     assert len(reviews) == 1
     assert "真正的回答" in answer.text
     assert "复核完了" not in answer.text
-    touched = """SELECT count(*) FROM sandboxes AS s JOIN operations AS o ON o.action = 'sandbox.keep'
-        WHERE s.last_active_at_ms > o.created_at_ms"""
+    touched = """SELECT count(*) FROM sandboxes AS s JOIN operations AS o
+        ON o.action = 'sandbox.keep' WHERE s.last_active_at_ms > o.created_at_ms"""
     assert live.count(touched) == 0
 
 

@@ -4,9 +4,10 @@ import json
 import re
 
 import pytest
+import time_machine
 
 from perlica.demo.model import Reply, ScriptedModel
-from perlica.demo.napcat import NapCatStandIn
+from perlica.demo.napcat import Message, NapCatStandIn
 from tests.behaviour.conftest import MakeLive
 from tests.behaviour.live import GUEST, MEMBER, OWNER, LivePerlica, is_final, wait_until
 
@@ -19,12 +20,11 @@ def window_of(model: ScriptedModel, number: int = -1) -> str:
     return next(str(m["content"]) for m in messages if m["role"] == "user")
 
 
-def _say_all(live: LivePerlica, napcat: NapCatStandIn, texts: list[str], ago_s: int = 0) -> None:
+def _say_all(live: LivePerlica, napcat: NapCatStandIn, texts: list[str]) -> list[Message]:
     known = live.count(MESSAGES)
-    for text in texts:
-        sent_at_s = None if not ago_s else napcat.kernel.now_s() - ago_s
-        napcat.say(GUEST, text, sent_at_s=sent_at_s)
+    said = [napcat.say(GUEST, text) for text in texts]
     wait_until(lambda: live.count(MESSAGES) == known + len(texts))
+    return said
 
 
 @pytest.mark.evidence(3)
@@ -56,6 +56,26 @@ def test_at_most_24000_characters_count_the_trigger_among_them(
     seen = re.findall(r"第(\d)条", window_of(model))
     assert seen == ["5", "6", "7", "8"]
     assert live.count("SELECT json_extract(window_facts, '$.code_points') FROM tasks") <= 24_000
+
+
+@pytest.mark.evidence(3)
+def test_talk_older_than_a_quarter_of_an_hour_stays_out_unless_it_is_quoted(
+    live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
+) -> None:
+    with time_machine.travel(1_796_100_000, tick=True) as clock:
+        model.add(Reply(text="好"))
+        quoted, _ = _say_all(live, napcat, ["很早的一条", "另一条很早的"])
+        clock.shift(901)
+        _say_all(live, napcat, ["刚才的一条"])
+
+        asked = napcat.say(MEMBER, "说说这条", mention=True, reply_to=quoted)
+        napcat.wait_for_reply(is_final, after=asked)
+
+    window = window_of(model)
+    assert "刚才的一条" in window
+    assert "很早的一条" in window
+    assert "另一条很早的" not in window
+    assert live.count("SELECT json_extract(window_facts, '$.cut_by') = 'age' FROM tasks") == 1
 
 
 @pytest.mark.evidence(3)

@@ -22,9 +22,13 @@ def open_text(protected: Protected) -> str:
 
 
 def read_arguments(call: SentCall) -> dict[str, JsonValue]:
-    """The call's arguments as they are replayed: `{}` for anything that is no JSON object."""
+    """The call's arguments as they are replayed: `{}` for anything that is no JSON object.
+
+    Python reads NaN, and 1e999 as infinity, which no request could hold: those are none either.
+    """
     try:
         arguments = json.loads(open_text(call.arguments))
+        json.dumps(arguments, allow_nan=False)
     except (ValueError, RecursionError):
         return {}
     return arguments if isinstance(arguments, dict) else {}
