@@ -117,6 +117,11 @@ class DemoPaths:
         return self.sandboxd_run / "sandboxd.sock"
 
     @property
+    def sandboxd_config(self) -> Path:
+        """sandboxd's configuration."""
+        return self.root / "sandboxd.toml"
+
+    @property
     def sandboxd_log(self) -> Path:
         """sandboxd's log."""
         return self.root / "sandboxd.log"
@@ -149,6 +154,11 @@ class DemoFacts:
     model_key_file: Path
     image_digest: str | None
     language: str
+
+
+def write_node_config(paths: DemoPaths) -> None:
+    """Write sandboxd's configuration: the name by which perlica knows the node."""
+    _write_private(paths.sandboxd_config, f"node = {_text(NODE)}\n")
 
 
 def write_config(paths: DemoPaths, facts: DemoFacts) -> None:

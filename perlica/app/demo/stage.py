@@ -5,7 +5,7 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from perlica.app.demo.layout import DemoFacts, DemoPaths, write_config
+from perlica.app.demo.layout import DemoFacts, DemoPaths, write_config, write_node_config
 from perlica.app.demo.processes import DemoFailed, Process, python_module, run_once
 from perlica.demo.model import RehearsalModel
 from perlica.demo.napcat import NapCatStandIn, Settings
@@ -105,7 +105,10 @@ class Stage:
 
     def _start_sandboxd(self) -> str:
         """Build and import the demo image once, start the daemon; the image's digest."""
+        write_node_config(self.paths)
         places = [
+            "--config",
+            str(self.paths.sandboxd_config),
             "--state-dir",
             str(self.paths.sandboxd_state),
             "--run-dir",
