@@ -21,6 +21,8 @@ READ_WITHIN_S: Final = 5
 """How long a request may take to arrive, and an open page's connection may be idle."""
 MAX_HEADER_BYTES: Final = 16_384
 MAX_IDLE_CONNECTIONS: Final = 64
+MAX_WAITING: Final = 128
+"""Connections that the kernel keeps until they are taken: fifty pages may ask at once."""
 
 _log = logging.getLogger(__name__)
 
@@ -84,6 +86,7 @@ class HttpServer(wsgi.Server):
             server_name="perlica",
             timeout=READ_WITHIN_S,
             shutdown_timeout=STOP_WITHIN_S,
+            request_queue_size=MAX_WAITING,
         )
         self.requests = _Workers(self, reader, settings.threads)
         self.ConnectionClass = _Connection
