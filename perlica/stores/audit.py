@@ -8,9 +8,12 @@ from perlica.domain.ids import OperationId, TaskId, TicketId
 from perlica.domain.plan import Level
 from perlica.protection import Protected
 from perlica.stores.database import Database, Row
+from perlica.stores.deeds import tell_when_committed
 from perlica.stores.sealed import as_json, columns, restored
 
 _LAST_ID: Final = 2**63 - 1
+_TOLD_BY_THEIR_STORE: Final = {"task.ended", "operation.planned", "operation.resolved"}
+"""Kinds whose log line another store writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +79,16 @@ class AuditStore:
             "level": None if level is None else level.value,
             **columns("detail", as_json(detail)),
         }
-        return int(self._db.change(_INSERT, bindings)[0]["id"])
+        number = int(self._db.change(_INSERT, bindings)[0]["id"])
+        if kind not in _TOLD_BY_THEIR_STORE:
+            tell_when_committed(
+                self._db,
+                kind,
+                task=task_id,
+                ticket=ticket_id,
+                operation=operation_id,
+            )
+        return number
 
     def list_events(
         self,

@@ -4,7 +4,7 @@ Every actor and worker opens its own `Database` and gives it to its stores; they
 """
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,6 +82,7 @@ class Database:
         self._thread = threading.get_ident()
         self.path = path
         self.slow_transactions = 0
+        self._after_commit: list[Callable[[], object]] = []
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False, relaxed: bool = False) -> Self:
@@ -141,11 +142,27 @@ class Database:
             with translated():
                 self._connection.execute("COMMIT")
         except BaseException:
+            self._after_commit.clear()
             self._roll_back()
             raise
         finally:
             if monotonic_s() - started_s > SLOW_TRANSACTION_S:
                 self.slow_transactions += 1
+        self._do_what_waited()
+
+    def after_commit(self, deed: Callable[[], object]) -> None:
+        """Do something that must not fail once the open transaction is committed; never when not.
+
+        Raises: RuntimeError outside a transaction.
+        """
+        if not self._connection.in_transaction:
+            raise RuntimeError("there is no transaction to wait for")
+        self._after_commit.append(deed)
+
+    def _do_what_waited(self) -> None:
+        deeds, self._after_commit = self._after_commit, []
+        for deed in deeds:
+            deed()
 
     def _roll_back(self) -> None:
         # SQLite has rolled back by itself after some errors, such as a full disk.

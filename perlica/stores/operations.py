@@ -15,6 +15,7 @@ from perlica.domain.operation import OperationState
 from perlica.domain.plan import Level, Origin
 from perlica.protection import Protected
 from perlica.stores.database import Database, Row
+from perlica.stores.deeds import tell_when_committed
 from perlica.stores.sealed import as_json, columns, reason_text, require_usable, restored
 
 Ending = Literal[OperationState.succeeded, OperationState.failed, OperationState.cancelled]
@@ -98,8 +99,13 @@ SELECT * FROM operations WHERE origin_kind = 'command' AND origin_id = :origin_i
 ORDER BY rowid DESC LIMIT 1
 """
 _LIST_FOR_TASK: Final = "SELECT * FROM operations WHERE task_id = :task_id ORDER BY rowid"
-_LIST_OPEN: Final = "SELECT * FROM operations WHERE state IN ('queued', 'started') ORDER BY rowid"
-_LIST_UNKNOWN: Final = "SELECT * FROM operations WHERE state = 'unknown' ORDER BY rowid"
+# Asked every second: SQLite takes the partial index only for a query that repeats its condition.
+_OPEN: Final = """
+SELECT * FROM operations INDEXED BY operations_open
+WHERE state IN ('queued', 'started', 'unknown')
+"""
+_LIST_OPEN: Final = f"{_OPEN} AND state IN ('queued', 'started') ORDER BY rowid"
+_LIST_UNKNOWN: Final = f"{_OPEN} AND state = 'unknown' ORDER BY rowid"
 
 
 class OperationStore:
@@ -198,7 +204,17 @@ class OperationStore:
         row = self._db.change_one(sql, needed)
         if row is None:
             raise StaleState("operation_moved", f"operation {operation} has moved on")
-        return _operation(row)
+        moved = _operation(row)
+        tell_when_committed(
+            self._db,
+            f"operation {moved.state.value}",
+            operation=moved.id,
+            kind=moved.action,
+            task=moved.task_id,
+            call=moved.call_id,
+            ticket=moved.ticket_id,
+        )
+        return moved
 
 
 def _operations(rows: Iterable[Row]) -> tuple[Operation, ...]:

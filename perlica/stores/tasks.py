@@ -14,6 +14,7 @@ from perlica.domain.errors import Refused, StaleState
 from perlica.domain.ids import GroupId, RowId, TaskId, UserId, new_task_id
 from perlica.domain.task import FINAL_STATES, TaskState, may_move
 from perlica.stores.database import Database, Row
+from perlica.stores.deeds import tell_when_committed
 from perlica.stores.sealed import reason_text
 
 
@@ -140,6 +141,7 @@ class TaskStore:
                 return None
             raise
         self._insert_event(task, before=None, reason="")
+        tell_when_committed(self._db, "task began", task=task.id, message_row=trigger_row)
         return task
 
     def active_task(self) -> Task | None:
@@ -190,6 +192,10 @@ class TaskStore:
             raise StaleState("task_moved", f"task {task} is not in {before} at step {step}")
         moved = _task(row)
         self._insert_event(moved, before=before, reason=reason)
+        if ends or TaskState.waiting_approval in {before, after}:
+            tell_when_committed(
+                self._db, f"task {after.value}", task=task, step=moved.step, reason=reason or None
+            )
         return moved
 
     def next_step(self, task: TaskId, *, step: int) -> int:

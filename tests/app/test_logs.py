@@ -212,6 +212,33 @@ def test_equal_lines_are_counted_and_told_once(tmp_path: Path) -> None:
     assert [line.get("repeated") for line in lines] == [None, None, None, 999]
 
 
+def test_lines_about_different_tickets_outbox_rows_or_sandboxes_are_not_counted_as_one(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "perlica.log"
+    handler = start_logging(LogSection(file=path, repeat_within_s=3600))
+    log = logging.getLogger("perlica.test")
+    for name in ("ticket", "outbox", "sandbox", "call", "operation", "node"):
+        log.info("moved", extra={name: "A"})
+        log.info("moved", extra={name: "B"})
+    log.info("moved", extra={"message_row": 1})
+    log.info("moved", extra={"message_row": 2})
+    handler.close()
+
+    lines = lines_of(path)
+    assert len(lines) == 14
+    assert [line["repeated"] for line in lines if "repeated" in line] == [1]
+
+
+def test_a_list_of_names_is_written_as_a_list(tmp_path: Path) -> None:
+    path = tmp_path / "perlica.log"
+    handler = start_logging(LogSection(file=path, repeat_within_s=0))
+    logging.getLogger("perlica.test").info("late", extra={"actors": ("outbox", "ledger")})
+    handler.close()
+
+    assert lines_of(path)[0]["actors"] == ["outbox", "ledger"]
+
+
 def test_a_flood_of_different_lines_does_not_fill_the_memory(tmp_path: Path) -> None:
     handler = LineHandler([], secrets=[], repeat_within_s=3600)
     for number in range(2_000):

@@ -57,6 +57,7 @@ ID_FIELDS = (
 
 MAX_EVENT_CODE_POINTS = 500
 MAX_FRAMES = 30
+MAX_LIST_ITEMS = 50
 
 _OURS = ("perlica", "actors", "py", "__main__")
 _HARMLESS = re.compile(r"[A-Za-z0-9_.:/-]{1,64}", re.ASCII)
@@ -117,7 +118,7 @@ def _compose(record: logging.LogRecord) -> str:
     fields: dict[str, object] = {**_head(record), "event": event_of(record)}
     for name in ID_FIELDS:
         if name in record.__dict__:
-            fields[name] = _scalar(record.__dict__[name])
+            fields[name] = _value(record.__dict__[name])
     repeated = record.__dict__.get("repeated")
     if isinstance(repeated, int):
         fields["repeated"] = repeated
@@ -143,6 +144,13 @@ def _bare(record: logging.LogRecord, event: str) -> str:
 
 def _dump(fields: dict[str, object]) -> str:
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), default=_scalar)
+
+
+def _value(value: object) -> object:
+    """A number or a text, or a list of them."""
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_scalar(one) for one in list(value)[:MAX_LIST_ITEMS]]
+    return _scalar(value)
 
 
 def _scalar(value: object) -> object:

@@ -7,9 +7,14 @@ import logging
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from perlica.app.logs.lines import ID_FIELDS
 from perlica.domain.clock import monotonic_s
 
 MAX_KEYS = 256
+
+_MEASURES = {"count", "deleted", "duration_ms", "free_bytes", "message_row", "rows"}
+TELLING_FIELDS = tuple(name for name in ID_FIELDS if name not in _MEASURES)
+"""Lines that differ in one of these are different lines; a flood differs only in the others."""
 
 _Key = tuple[str, int, str, str]
 
@@ -61,5 +66,5 @@ class RepeatGate:
 
 def _key_of(record: logging.LogRecord, event: str) -> _Key:
     kind = record.exc_info[0] if record.exc_info else None
-    ids = "|".join(str(record.__dict__.get(name, "")) for name in ("task", "operation", "code"))
-    return record.name, record.levelno, event, f"{kind.__qualname__ if kind else ''}|{ids}"
+    told = "|".join(str(record.__dict__.get(name, "")) for name in TELLING_FIELDS)
+    return record.name, record.levelno, event, f"{kind.__qualname__ if kind else ''}|{told}"
