@@ -32,8 +32,17 @@ _LOOK_EVERY_S = 0.5
 )
 @click.option("--report", type=click.Path(path_type=Path), help="Write the demo's time as JSON.")
 @click.option("--port", type=int, default=8765, show_default=True, help="Port of the chat page.")
+@click.option("--console-port", default=8450, show_default=True, help="Port of the web console.")
 @click.option("--language", type=click.Choice(["zh", "en"]), default="zh", show_default=True)
-def main(*, script: bool, state: Path, report: Path | None, port: int, language: str) -> None:
+def main(
+    *,
+    script: bool,
+    state: Path,
+    report: Path | None,
+    port: int,
+    console_port: int,
+    language: str,
+) -> None:
     """Run Perlica with an invented QQ group in the browser.
 
     A real model is used when PERLICA_MODEL_BASE_URL and PERLICA_MODEL_KEY_FILE are set
@@ -48,6 +57,7 @@ def main(*, script: bool, state: Path, report: Path | None, port: int, language:
         paths=DemoPaths(root=state.absolute()),
         with_sandboxes=obstacle is None,
         language=language,
+        console_port=None if script else console_port,
         model_url=None if script else os.environ.get("PERLICA_MODEL_BASE_URL"),
         model_name=os.environ.get("PERLICA_MODEL_NAME", "rehearsal-1"),
         model_key_file=_key_file(),
@@ -84,6 +94,9 @@ def _serve(stage: Stage, port: int) -> None:
         signal.signal(number, lambda *_: asked.set())
     with ChatPage(stage.napcat, port=port) as page:
         click.echo(f"聊天页 / chat page:  {page.url}")
+        if stage.console_port is not None:
+            click.echo(f"控制台 / console:    http://127.0.0.1:{stage.console_port}/")
+            click.echo(f"  令牌 / its token:  {stage.new_console_token()}")
         click.echo(f"files: {stage.paths.root}   end with Ctrl-C")
         while not asked.wait(_LOOK_EVERY_S):
             stage.perlica.check_alive()

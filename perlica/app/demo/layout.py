@@ -47,6 +47,10 @@ per_minute = 120
 [log]
 file = {log}
 """
+_CONSOLE_PART = """
+[console]
+listen = {console}
+"""
 _SANDBOX_PART = """
 [sandbox]
 socket = {socket}
@@ -142,7 +146,10 @@ class DemoPaths:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoFacts:
-    """What the configuration of a demo is made from; `image_digest` is None without sandboxes."""
+    """What the configuration of a demo is made from; `image_digest` is None without sandboxes.
+
+    `console` is the address of the web console, None without one.
+    """
 
     napcat_url: str
     group_id: int
@@ -154,6 +161,7 @@ class DemoFacts:
     model_key_file: Path
     image_digest: str | None
     language: str
+    console: str | None
 
 
 def write_node_config(paths: DemoPaths) -> None:
@@ -177,6 +185,8 @@ def write_config(paths: DemoPaths, facts: DemoFacts) -> None:
         model_key=_text(facts.model_key_file),
         log=_text(paths.log),
     )
+    if facts.console is not None:
+        text += _CONSOLE_PART.format(console=_text(facts.console))
     if facts.image_digest is not None:
         text += _SANDBOX_PART.format(
             socket=_text(paths.socket),

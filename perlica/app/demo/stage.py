@@ -9,6 +9,7 @@ from perlica.app.demo.layout import DemoFacts, DemoPaths, write_config, write_no
 from perlica.app.demo.processes import DemoFailed, Process, python_module, run_once
 from perlica.demo.model import RehearsalModel
 from perlica.demo.napcat import NapCatStandIn, Settings
+from perlica.domain.clock import now_ms
 
 _START_WITHIN_S = 30.0
 
@@ -17,13 +18,14 @@ _START_WITHIN_S = 30.0
 class Stage:
     """Everything that runs in a demo; `start` and `stop` are for the person at the terminal.
 
-    `model_url` and `model_key_file` name a real model instead of the rehearsal one.
+    `model_url` and `model_key_file` name a real model instead of the rehearsal one. With a
+    `console_port` the web console is served there.
     """
 
     paths: DemoPaths
     with_sandboxes: bool
     language: str = "zh"
-    page_port: int = 0
+    console_port: int | None = None
     model_url: str | None = None
     model_name: str = "rehearsal-1"
     model_key_file: Path | None = None
@@ -95,7 +97,14 @@ class Stage:
             model_key_file=key_file,
             image_digest=digest,
             language=self.language,
+            console=None if self.console_port is None else f"127.0.0.1:{self.console_port}",
         )
+
+    def new_console_token(self) -> str:
+        """A token with which this demo's person may look at the console for a day."""
+        name = f"demo-{now_ms()}"
+        words = ("console", "token", "add", name, "--days", "1", "--config", str(self.paths.config))
+        return run_once(python_module("perlica.app.cli", *words)).strip()
 
     def _model_address(self) -> tuple[str, Path]:
         if self.model_url is not None:
