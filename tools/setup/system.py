@@ -18,11 +18,15 @@ from tools.setup.terminal import can_ask, run_logged, say
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemPart:
-    """A Debian package, and what cannot work without it."""
+    """A Debian package, and what cannot work without it.
+
+    Where another package brings the same `command`, nothing is missing.
+    """
 
     package: str
     without: str
     tests_only: bool = False
+    command: str | None = None
 
 
 PARTS = (
@@ -44,6 +48,12 @@ PARTS = (
     SystemPart(package="curl", without="tests of sandbox egress are skipped", tests_only=True),
     SystemPart(package="git", without="tests of sandbox egress are skipped", tests_only=True),
     SystemPart(package="chromium", without="tests of the chat page are skipped", tests_only=True),
+    SystemPart(
+        package="npm",
+        without="accessibility and a peer's reading of our frames are not tested",
+        tests_only=True,
+        command="npm",
+    ),
 )
 
 
@@ -68,12 +78,17 @@ def find_missing(*, with_tests: bool) -> tuple[SystemPart, ...]:
     """The parts that dpkg does not list as installed."""
     wanted = [part for part in PARTS if with_tests or not part.tests_only]
     installed = _installed(part.package for part in wanted)
-    return (*python_parts(), *(part for part in wanted if part.package not in installed))
+    missing = (part for part in wanted if part.package not in installed)
+    return (*python_parts(), *(part for part in missing if not _has_command(part)))
 
 
 def is_installed(part: SystemPart) -> bool:
     """Whether dpkg lists this one now."""
-    return part.package in _installed([part.package])
+    return part.package in _installed([part.package]) or _has_command(part)
+
+
+def _has_command(part: SystemPart) -> bool:
+    return part.command is not None and shutil.which(part.command) is not None
 
 
 def may_install() -> bool:
