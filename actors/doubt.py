@@ -1,7 +1,7 @@
 """Unknown sends: whether a message reached the group although nobody said so (O4).
 
 A part of the outbox actor, without thread or database: first it waits for our own message to show
-as an event, then it asks for one look into the history. One doubt at a time.
+as an event, then it looks into the history, page by page. One doubt at a time.
 """
 
 from collections import deque
@@ -12,11 +12,12 @@ from typing import Final
 
 from actors.messages import Look
 from perlica.clients.napcat.catch_up import HISTORY, history_params
-from perlica.clients.onebot import Frame, look_for_text, new_echo
+from perlica.clients.onebot import Frame, Trace, look_for_text, new_echo
 from perlica.domain.ids import GroupId, MessageId, OutboxId, UserId
 from perlica.stores.outbox import OutboxRow
 
 _GRACE_S: Final = 5.0
+_VAIN_AFTER_LOOKS: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +27,11 @@ class DoubtSettings:
     self_message_within_s: float = 15.0
     look_within_s: float = 20.0
     clock_slack_s: float = 5.0
-    """QQ's clock and ours may differ by so much."""
+    """QQ's clock and ours may differ by so much more than is known."""
     history_messages: int = 20
-    history_messages_at_most: int = 100
+    history_messages_further: int = 100
+    """A page before the first one, read when that does not reach back to the attempt."""
+    history_looks: int = 11
 
 
 class Finding(StrEnum):
@@ -53,19 +56,30 @@ class _Current:
     row: OutboxRow
     due_s: float
     asked_for: int
+    before_id: MessageId | None = None
+    looks: int = 0
     key: str = ""
 
 
 class Doubts:
     """Belongs to the outbox actor's thread; times are monotonic seconds."""
 
-    def __init__(self, settings: DoubtSettings, *, group_id: GroupId, self_id: UserId) -> None:
-        """Start with none."""
+    def __init__(
+        self,
+        settings: DoubtSettings,
+        *,
+        group_id: GroupId,
+        self_id: UserId,
+        clock_lag_ms: Callable[[], int],
+    ) -> None:
+        """Start with none; `clock_lag_ms` says how far QQ's clock seems to be behind ours."""
         self._settings = settings
+        self._clock_lag_ms = clock_lag_ms
         self._group_id = group_id
         self._self_id = self_id
         self._waiting: deque[OutboxRow] = deque()
         self._hurried: set[OutboxId] = set()
+        self._looks: dict[OutboxId, int] = {}
         self._current: _Current | None = None
 
     @property
@@ -86,6 +100,7 @@ class Doubts:
 
     def remove(self, row: OutboxId) -> None:
         """It was settled in another way."""
+        self._looks.pop(row, None)
         self._waiting = deque(other for other in self._waiting if other.id != row)
         if self._current is not None and self._current.row.id == row:
             self._current = None
@@ -99,7 +114,12 @@ class Doubts:
 
     def since_ms(self, row: OutboxRow) -> int:
         """The earliest time that the group can show for the row's last attempt."""
-        return (row.attempted_at_ms or 0) - round(self._settings.clock_slack_s * 1000)
+        slack_ms = round(self._settings.clock_slack_s * 1000)
+        return (row.attempted_at_ms or 0) - slack_ms - self._clock_lag_ms()
+
+    def is_vain(self, row: OutboxId) -> bool:
+        """Whether several looks at the row gave no answer."""
+        return self._looks.get(row, 0) >= _VAIN_AFTER_LOOKS
 
     def pause(self) -> None:
         """The connection is gone: whatever was asked is asked again."""
@@ -140,16 +160,15 @@ class Doubts:
             row.text_sha256 or "",
             self_id=self._self_id,
             since_ms=self.since_ms(row),
-            asked_for=current.asked_for,
         )
         if not trace.is_readable:
             return self._resolve(Finding.unreadable)
         found = next((m for m in trace.message_ids if not is_claimed(m, row.id)), None)
         if found is not None:
             return self._resolve(Finding.sent, found)
-        if trace.reaches_back:
+        if trace.reaches_back or _is_the_end(trace, current.before_id):
             return self._resolve(Finding.absent)
-        return self._read_further(current)
+        return self._read_further(current, trace.oldest_id)
 
     def _begin_next(self, at_s: float) -> _Current | None:
         if not self._waiting:
@@ -162,22 +181,27 @@ class Doubts:
         )
         return self._current
 
-    def _read_further(self, current: _Current) -> Resolved | None:
-        most = self._settings.history_messages_at_most
-        if current.asked_for >= most:
+    def _read_further(self, current: _Current, oldest_id: MessageId | None) -> Resolved | None:
+        """Ask for the page before; a NapCat that gives no earlier one proves nothing."""
+        is_stuck = oldest_id is None or oldest_id == current.before_id
+        if is_stuck or current.looks >= self._settings.history_looks:
             return self._resolve(Finding.unreadable)
-        current.asked_for = most
+        current.before_id = oldest_id
+        current.asked_for = self._settings.history_messages_further
         current.key = ""
         current.due_s = 0.0
         return None
 
     def _ask(self, current: _Current, at_s: float) -> Look:
         current.key = new_echo()
+        current.looks += 1
+        if current.looks == 1:
+            self._looks[current.row.id] = self._looks.get(current.row.id, 0) + 1
         current.due_s = at_s + self._settings.look_within_s + _GRACE_S
         return Look(
             key=current.key,
             action=HISTORY,
-            params=history_params(self._group_id, current.asked_for),
+            params=history_params(self._group_id, current.asked_for, before_id=current.before_id),
             within_s=self._settings.look_within_s,
         )
 
@@ -185,8 +209,19 @@ class Doubts:
         current, self._current = self._current, None
         if current is None:
             return None
+        if finding is not Finding.unreadable:
+            self._looks.pop(current.row.id, None)
         return Resolved(row=current.row, finding=finding, message_id=message_id)
 
     def _open_rows(self) -> list[OutboxRow]:
         current = [] if self._current is None else [self._current.row]
         return current + list(self._waiting)
+
+
+def _is_the_end(trace: Trace, before_id: MessageId | None) -> bool:
+    """Whether there is nothing older: a page holds the message that it was asked from, or, where it
+    was asked from none, the newest of the group.
+    """
+    if before_id is None:
+        return trace.size == 0
+    return trace.size == 1 and trace.oldest_id == before_id

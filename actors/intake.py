@@ -6,6 +6,7 @@ other actors once everything is committed.
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from actors.intake_items import (
@@ -30,6 +31,7 @@ from perlica.clients.napcat import InboundFrame
 from perlica.commands.answers import answer_malformed, answer_unknown
 from perlica.commands.grammar import FREE_TEXT_ARGUMENTS, Malformed, Parsed, Unknown
 from perlica.domain.clock import now_ms
+from perlica.domain.errors import Misconfigured, StoreUnavailable
 from perlica.domain.ids import GroupId, MessageId, RowId, UserId
 from perlica.domain.message import IncomingGroupMessage, SegmentKind
 from perlica.domain.outbox import OutboxKind
@@ -46,7 +48,7 @@ from perlica.protection import Channel, not_scanned, protect
 from perlica.stores.audit import AuditStore
 from perlica.stores.commands import CommandStore
 from perlica.stores.database import Database
-from perlica.stores.messages import MessageStore
+from perlica.stores.messages import MessageKey, MessageStore
 from perlica.stores.outbox import OutboxStore
 from perlica.stores.service import ServiceStore
 from perlica.stores.tasks import TaskStore
@@ -54,6 +56,7 @@ from perlica.stores.tasks import TaskStore
 _log = logging.getLogger(__name__)
 
 _MISSED_KEY = "intake_missed_mentions"
+_NO_DATABASE = (StoreUnavailable, Misconfigured)
 Told = TaskRequested | CommandGiven | React | SelfMessageSeen | TriggerRecalled | GroupNotice
 
 
@@ -122,18 +125,33 @@ class Intake:
             MessageStore(self.marks).mark_in_hand(keys)
         prepared = [item for frame in frames if (item := preparer.prepare(frame)) is not None]
         prepared.sort(key=lambda item: not (isinstance(item, Prepared) and item.command))
-        told = self._store_together(prepared)
+        try:
+            told = self._store_together(prepared)
+        except _NO_DATABASE:
+            # No message's fault: it must not count towards the quarantine of any.
+            with suppress(*_NO_DATABASE):
+                self._clear_marks(keys)
+            raise
+        self._clear_marks(keys)
+        return told
+
+    def _clear_marks(self, keys: Sequence[MessageKey]) -> None:
         with self.marks.transaction():
             MessageStore(self.marks).clear_in_hand(keys)
-        return told
 
     # --- the transaction --------------------------------------------------------------------
 
     def _store_together(self, prepared: Sequence[Item]) -> list[Told]:
-        """All in one transaction; if that fails, each alone, so that one costs only itself."""
+        """All in one transaction; if that fails, each alone, so that one costs only itself.
+
+        Raises: StoreUnavailable, Misconfigured when the database takes nothing: the process ends,
+        and what was in hand is read back from the group's history.
+        """
         try:
             with self.database.transaction():
                 return [bell for item in prepared for bell in self._store(item)]
+        except _NO_DATABASE:
+            raise
         except Exception as error:  # noqa: BLE001 - the boundary of one message (DESIGN §3)
             _log.warning("intake batch failed", extra={"fault": type(error).__name__})
         told = []
@@ -145,6 +163,8 @@ class Intake:
         try:
             with self.database.transaction():
                 return self._store(item)
+        except _NO_DATABASE:
+            raise
         except Exception as error:  # noqa: BLE001 - the boundary of one message (DESIGN §3)
             fault = type(error).__name__
             key = None

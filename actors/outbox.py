@@ -76,7 +76,7 @@ class Outbox(PerlicaActor):
         self._database_path = database_path
         self._group_id = group_id
         self._ports = ports
-        self._doubts = Doubts(settings.doubt, group_id=group_id, self_id=self_id)
+        self._self_id = self_id
         self._own = OwnMessages(missing_after_s=settings.own_message_missing_after_s)
         self._pace = Pace(settings.pace_s, settings.per_minute)
         self._holds = Holds()
@@ -92,6 +92,12 @@ class Outbox(PerlicaActor):
         self._database = Database.open(self._database_path)
         self._rows = OutboxRows(self._database, self._settings, self._ports)
         self._check = LastCheck(self._database, busy_every_s=self._settings.busy_every_s)
+        self._doubts = Doubts(
+            self._settings.doubt,
+            group_id=self._group_id,
+            self_id=self._self_id,
+            clock_lag_ms=self._rows.clock_lag_ms,
+        )
         self._rows.recover()
         self._doubts.add(self._recent_unknown())
 
@@ -165,14 +171,17 @@ class Outbox(PerlicaActor):
             self._doubts.add(self._recent_unknown(), look_at_once=True)
 
     def _recent_unknown(self) -> list[OutboxRow]:
-        """Rows worth another look; those that stayed unknown for too long are given up."""
+        """Rows worth another look; those that stayed unknown for too long are given up.
+
+        None is given up before it was looked up several times: the connection may have been away.
+        """
         oldest_ms = now_ms() - round(self._settings.relook_for_s * 1000)
         rows = self._rows.store.list_unknown()
-        for row in rows:
-            if row.updated_at_ms <= oldest_ms:
-                self._doubts.remove(row.id)
-                self._rows.give_up(row, "unknown_for_too_long")
-        return [row for row in rows if row.updated_at_ms > oldest_ms]
+        lost = [r for r in rows if r.updated_at_ms <= oldest_ms and self._doubts.is_vain(r.id)]
+        for row in lost:
+            self._doubts.remove(row.id)
+            self._rows.give_up(row, "unknown_for_too_long")
+        return [row for row in rows if row not in lost]
 
     # -- sending ---------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from perlica.domain.outbox import OutboxKind
 from perlica.protection import Channel, Protected, protect
 from perlica.stores.audit import AuditStore
 from perlica.stores.database import Database
+from perlica.stores.messages import MessageStore
 from perlica.stores.outbox import OutboxRow, OutboxStore
 
 WITHHELD = "/withheld"
@@ -30,6 +31,7 @@ class OutboxRows:
         self._settings = settings
         self._ports = ports
         self._audit = AuditStore(database)
+        self._messages = MessageStore(database)
         self._failures: dict[OutboxId, int] = {}
         self._unmentionable: set[OutboxId] = set()
         self._alerted: set[OutboxId] = set()
@@ -127,6 +129,10 @@ class OutboxRows:
         if row.id not in self._alerted:
             self._alerted.add(row.id)
             self._ports.alert("delivery_unknown", {"outbox": row.id})
+
+    def clock_lag_ms(self) -> int:
+        """How far the clock that dates the group's messages seems to be behind ours."""
+        return self._messages.clock_lag_ms()
 
     def audit(self, kind: str, ids: Mapping[str, int]) -> None:
         """Record something about our account that belongs to no row."""

@@ -1,6 +1,7 @@
 """The group's messages: intake writes them, windows, quotes and the history search read them.
 
-A message is known by (group, message id, real_seq): QQ's message ids collide (facts, A6). Only
+A message is known by (group, message id, real_seq): QQ's message ids collide (facts, A6). It is
+also known by (real_seq, sender, time): versions of NapCat made its id in different ways (S9). Only
 members' talk is ever read back; control, quarantined, recalled and expired rows stay unseen.
 """
 
@@ -77,11 +78,13 @@ _INSERT: Final = """
 INSERT INTO group_messages (group_id, message_id, real_seq, order_seq, user_id, sent_at_ms,
     stored_at_ms, kind, display_name, display_name_status, content, protection_status,
     policy_version, finding_count, quoted_message_id)
-VALUES (:group_id, :message_id, :real_seq,
+SELECT :group_id, :message_id, :real_seq,
     coalesce(:real_seq, (SELECT order_seq FROM group_messages WHERE sent_at_ms <= :sent_at_ms
         ORDER BY sent_at_ms DESC, order_seq DESC LIMIT 1), 0),
     :user_id, :sent_at_ms, :stored_at_ms, :kind, :display_name, :display_name_status, :content,
-    :protection_status, :policy_version, :finding_count, :quoted_message_id)
+    :protection_status, :policy_version, :finding_count, :quoted_message_id
+WHERE NOT EXISTS (SELECT 1 FROM group_messages WHERE real_seq = :real_seq
+    AND user_id = :user_id AND sent_at_ms = :sent_at_ms)
 ON CONFLICT DO NOTHING
 RETURNING id
 """
@@ -131,6 +134,12 @@ SELECT max(real_seq) AS last_seq FROM (
     SELECT real_seq FROM group_messages ORDER BY id DESC LIMIT :lately)
 """
 _LATELY: Final = 1_000
+# The least of several: what came out of the history, or was on its way for long, says nothing.
+_CLOCK_LAG: Final = """
+SELECT min(stored_at_ms - sent_at_ms) AS lag_ms FROM (
+    SELECT stored_at_ms, sent_at_ms FROM group_messages ORDER BY id DESC LIMIT 50)
+"""
+_LARGEST_LAG_MS: Final = 600_000
 
 _MARK_IN_HAND: Final = """
 INSERT INTO messages_in_hand (group_id, message_id, real_seq, marked_at_ms)
@@ -281,6 +290,14 @@ class MessageStore:
         """The highest real_seq among the messages that arrived last, where catch-up begins."""
         row = self._db.query_one(_LAST_SEQ, {"lately": _LATELY})
         return None if row is None else row["last_seq"]
+
+    def clock_lag_ms(self) -> int:
+        """How far the clock that dates messages is behind ours, by those that arrived last; it may
+        be that much less. 0 when it is not behind, and never more than ten minutes.
+        """
+        row = self._db.query_one(_CLOCK_LAG)
+        lag_ms = None if row is None else row["lag_ms"]
+        return max(0, min(lag_ms or 0, _LARGEST_LAG_MS))
 
     def mark_in_hand(self, keys: Iterable[MessageKey]) -> None:
         """Say that work on these messages begins."""

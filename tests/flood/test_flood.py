@@ -1,5 +1,7 @@
 """Twenty thousand messages while a task runs: each is stored once and members are still heard."""
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -20,6 +22,7 @@ MESSAGES = 20_000
 STATUS_WITHIN_S = 2.0
 STORED_WITHIN_S = 150.0
 MEMORY_BYTES = 250 * 1024 * 1024
+OVERTAKEN = 600
 MALFORMED = ('{"post_type": "message", "group_id": 600100200', "[]", "null", "\x00", '{"a":')
 
 
@@ -106,6 +109,34 @@ def test_a_flood_is_stored_once_and_status_is_answered_throughout(
     print(
         f"{took_s:.1f} s, status at most {max(waits_s):.2f} s of {len(waits_s)}, {memory >> 20} MiB"
     )
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.evidence(20)
+def test_a_kill_after_a_command_overtook_a_flood_loses_no_message(
+    tmp_path: Path, napcat: NapCatStandIn, model: ScriptedModel
+) -> None:
+    database = database_path(tmp_path / "state")
+    with running_service(tmp_path, napcat, model.base_url) as service:
+        napcat.say(MEMBER, "第 0 条：之前")
+        wait_until(lambda: _count(database) == 1, what="the service hears")
+        napcat.wait_for_call("get_group_msg_history")
+        os.kill(service.pid, signal.SIGSTOP)
+        for number in range(1, OVERTAKEN + 1):
+            napcat.say(MEMBER, f"第 {number} 条：排着队")
+        napcat.say(OWNER, ".status")
+        os.kill(service.pid, signal.SIGCONT)
+        _wait_for_command(database)
+        os.kill(service.pid, signal.SIGKILL)
+
+    with running_service(tmp_path, napcat, model.base_url):
+        wait_until(lambda: _count(database) == OVERTAKEN + 1, what="every message once")
+
+
+def _wait_for_command(path: Path) -> None:
+    sql = "SELECT 1 FROM group_messages WHERE kind = 'control'"
+    with Database.open(path, read_only=True) as database:
+        wait_until(lambda: bool(database.query(sql)), what="the command is stored")
 
 
 def _ask_status(napcat: NapCatStandIn) -> float:

@@ -49,6 +49,7 @@ COVERED: Final[dict[str, tuple[str, ...]]] = {
     "S09": (
         f"{_LINK}::test_ids_may_be_digit_strings",
         f"{_HEARS}::test_a_message_with_odd_fields_is_stored_once_and_the_service_lives",
+        f"{_HEARS}::test_the_same_message_under_another_id_makes_one_task",
     ),
     "S10": (f"{_SENDS}::test_a_quote_that_napcat_forgot_costs_only_the_quote",),
     "S11": (
@@ -143,6 +144,7 @@ COVERED: Final[dict[str, tuple[str, ...]]] = {
     "A14": (
         f"{_CATCH_UP}::test_what_was_missed_comes_from_the_history_in_order",
         f"{_CATCH_UP}::test_a_crash_in_the_middle_of_a_catch_up_loses_nothing",
+        f"{_CATCH_UP}::test_a_crash_after_a_command_overtook_a_flood_loses_nothing",
         f"{_CATCH_UP}::test_numbers_that_went_back_make_nobody_deaf",
         f"{_HEARS}::test_mentions_from_an_hour_ago_get_one_line_and_no_task",
     ),
@@ -150,6 +152,7 @@ COVERED: Final[dict[str, tuple[str, ...]]] = {
     "A16": (
         f"{_CATCH_UP}::test_a_full_queue_reconnects_and_loses_nothing",
         f"{_HEARS}::test_ten_megabytes_of_segments_cost_the_connection_and_nothing_else",
+        f"{_CATCH_UP}::test_a_message_that_no_frame_holds_is_a_gap_and_makes_nobody_deaf",
     ),
     "O1": (
         f"{_DOUBT}::test_what_was_being_sent_at_a_crash_is_looked_up",
@@ -168,6 +171,8 @@ COVERED: Final[dict[str, tuple[str, ...]]] = {
         f"{_DOUBT}::test_what_was_delivered_is_sent_once",
         f"{_DOUBT}::test_what_is_lost_twice_is_given_up_with_an_alert",
         f"{_DOUBT}::test_without_a_readable_history_nothing_is_repeated",
+        f"{_HEARS}::test_a_clock_of_qq_that_is_behind_doubles_nothing",
+        f"{_DOUBT}::test_a_busy_groups_history_is_read_back_to_the_attempt",
         f"{_KILL}::test_fifty_kills_between_write_and_answer_double_nothing",
     ),
     "O5": (f"{_SENDS}::test_a_napcat_that_reports_no_own_messages_is_noticed",),

@@ -115,6 +115,42 @@ def test_a_crash_in_the_middle_of_a_catch_up_loses_nothing(napcat: NapCatStandIn
         assert [text for text in rig.texts() if "旧" in text] == [m.text for m in old]
 
 
+@pytest.mark.evidence(20)
+def test_a_crash_after_a_command_overtook_a_flood_loses_nothing(napcat: NapCatStandIn) -> None:
+    position = MemoryPosition()
+    with LinkRig(settings_for(napcat), position=position) as rig:
+        rig.wait_settled()
+        napcat.say(MING, "之前")
+        rig.wait_text("之前")
+        said = [napcat.say(MING, f"洪水 {number}") for number in range(30)]
+        command = napcat.say(MING, ".status")
+        eventually(lambda: rig.queue.waiting_frames == 31)
+
+        assert rig.queue.drain(1)[0].frame["raw_message"] == ".status"
+        position.stored = command.real_seq
+
+    with LinkRig(settings_for(napcat), position=position) as rig:
+        eventually(lambda: {message.text for message in said} <= set(rig.texts()))
+        assert position.gaps == []
+
+
+def test_a_flood_that_was_overtaken_is_held_until_it_is_stored(napcat: NapCatStandIn) -> None:
+    with LinkRig(settings_for(napcat)) as rig:
+        rig.wait_settled()
+        before = napcat.say(MING, "之前")
+        rig.wait_text("之前")
+        napcat.say(MING, "等着")
+        napcat.say(MING, ".status")
+        eventually(lambda: rig.queue.waiting_frames == 2)
+        held = rig.position.held
+
+        rig.taken()
+        eventually(lambda: rig.position.held is None)
+
+        assert held == before.real_seq
+        assert sum(call.action == HISTORY for call in napcat.calls) == 1
+
+
 def test_a_first_start_reads_one_page(napcat: NapCatStandIn) -> None:
     for number in range(30):
         napcat.say(MING, f"往事 {number}")
@@ -241,6 +277,42 @@ def test_a_flood_is_held_back_before_anything_is_dropped(napcat: NapCatStandIn) 
         eventually(lambda: len(rig.texts()) >= len(said))
         assert rig.texts() == [message.text for message in said]
         assert napcat.connection_count == 1
+
+
+def test_a_page_that_no_frame_holds_is_read_in_smaller_ones(napcat: NapCatStandIn) -> None:
+    with LinkRig(settings_for(napcat, frame_limit_bytes=100_000)) as rig:
+        rig.wait_settled()
+        napcat.say(MING, "之前")
+        rig.wait_text("之前")
+        napcat.faults.next_connections(*[StallHandshake()] * 3)
+        napcat.cut_connections()
+        eventually(lambda: not napcat.connections)
+
+        said = [napcat.say(MING, f"{number}" + "x" * 20_000) for number in range(8)]
+
+        eventually(lambda: {message.text for message in said} <= set(rig.texts()))
+        eventually(lambda: rig.position.held is None)
+        assert rig.position.gaps == []
+
+
+def test_a_message_that_no_frame_holds_is_a_gap_and_makes_nobody_deaf(
+    napcat: NapCatStandIn,
+) -> None:
+    with LinkRig(settings_for(napcat, frame_limit_bytes=100_000)) as rig:
+        rig.wait_settled()
+        known = napcat.say(MING, "之前")
+        rig.wait_text("之前")
+
+        huge = napcat.say(MING, "x" * 200_000)
+        rig.wait_state("too_large")
+        after = [napcat.say(MING, f"之后 {number}") for number in range(5)]
+
+        eventually(lambda: {message.text for message in after} <= set(rig.texts()))
+        eventually(lambda: rig.position.held is None)
+        (gap,) = rig.position.gaps
+        assert gap.after_seq == known.real_seq
+        assert gap.reason == "unreadable"
+        assert huge.text not in rig.texts()
 
 
 def test_a_full_queue_by_bytes_reconnects_too(napcat: NapCatStandIn) -> None:

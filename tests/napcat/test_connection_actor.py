@@ -12,10 +12,12 @@ from actors.napcat import NapCatConnection, Peers
 from perlica.clients.napcat import InboundQueue
 from perlica.demo.napcat import NapCatStandIn
 from perlica.demo.napcat.faults import NeverAnswer
+from perlica.domain.errors import StoreUnavailable
 from perlica.domain.ids import OutboxId
 from tests.napcat.rig import (
     MING,
     Catcher,
+    LinkRig,
     MemoryPosition,
     Service,
     eventually,
@@ -87,6 +89,30 @@ def test_a_dead_reader_thread_rings_the_alarm(
     service.stop()
 
     assert service.alarm.faults == ["napcat: RuntimeError"]
+
+
+class _FailsTheChecker(MemoryPosition):
+    """Its database is locked when the first check looks at it."""
+
+    has_failed = False
+
+    def known_seq(self) -> int | None:
+        if threading.current_thread().name == "perlica-napcat-check" and not self.has_failed:
+            self.has_failed = True
+            raise StoreUnavailable("database_busy", "another writer holds the database")
+        return super().known_seq()
+
+
+def test_a_check_that_fails_ends_its_connection_and_the_next_one_catches_up(
+    napcat: NapCatStandIn,
+) -> None:
+    position = _FailsTheChecker(stored=5000)
+    said = napcat.say(MING, "错过的")
+    with LinkRig(settings_for(napcat), position=position) as rig:
+        rig.wait_state("check_failed")
+
+        assert rig.wait_text(said.text).from_history
+        rig.wait_ready(2)
 
 
 def test_an_unknown_message_rings_the_alarm(napcat: NapCatStandIn, tmp_path: Path) -> None:

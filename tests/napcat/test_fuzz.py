@@ -7,8 +7,6 @@ home.
 import json
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from actors.intake import Intake, IntakeSettings
+from actors.intake import Intake
 from perlica.demo.napcat import NapCatStandIn, Settings
-from perlica.domain.ids import GroupId, UserId
-from perlica.domain.texts import Language
-from perlica.stores.database import Database
-from perlica.stores.migrations import check_target, migrate
+from tests.napcat.intake import open_intake
 from tests.napcat.rig import BOT, HONG, MING, OUR_GROUP, LinkRig, settings_for
 from tests.napcat.test_onebot_properties import ANY_TEXT, FRAMES, JSON
 
@@ -79,36 +74,12 @@ TEXTS = (
 )
 
 
-@contextmanager
-def _open_intake(path: Path) -> Iterator[Intake]:
-    migrate(path)
-    with Database.open(path) as database, Database.open(path, relaxed=True) as marks:
-        check_target(database, OUR_GROUP, BOT)
-        yield Intake(
-            database,
-            marks,
-            IntakeSettings(
-                group_id=GroupId(OUR_GROUP),
-                self_id=UserId(BOT),
-                owners=frozenset({UserId(MING)}),
-                members=frozenset({UserId(MING), UserId(HONG)}),
-                language=Language.zh,
-                trigger_code_points=24_000,
-                fresh_within_ms=120_000,
-                busy_every_ms=10_000,
-                receipt_emoji_id=76,
-                policy_version="1",
-                context_version="1",
-            ),
-        )
-
-
 @pytest.mark.timeout(SECONDS + 60)
 def test_no_frame_gets_out_of_the_adapter(tmp_path: Path) -> None:
     with (
         NapCatStandIn(settings=Settings(heartbeat_interval_ms=0)) as napcat,
         LinkRig(settings_for(napcat, refused_retry_s=0.02, backoff_cap_s=0.02)) as rig,
-        _open_intake(tmp_path / "state" / "perlica.sqlite3") as intake,
+        open_intake(tmp_path / "state" / "perlica.sqlite3") as intake,
     ):
         until_s, rounds = time.monotonic() + SECONDS, 0
         while time.monotonic() < until_s:

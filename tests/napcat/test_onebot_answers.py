@@ -119,12 +119,10 @@ def seen(text: str, *, user: int = BOT, at_s: int = 100, message_id: int = 1) ->
     }
 
 
-def look(messages: list[Any], asked_for: int = 20) -> Any:
+def look(messages: list[Any]) -> Any:
     response = answer(0, data={"messages": messages})
     fingerprint = hash_text("结果")
-    return look_for_text(
-        response, fingerprint, self_id=UserId(BOT), since_ms=95_000, asked_for=asked_for
-    )
+    return look_for_text(response, fingerprint, self_id=UserId(BOT), since_ms=95_000)
 
 
 def test_our_text_after_the_attempt_is_a_trace() -> None:
@@ -134,21 +132,33 @@ def test_our_text_after_the_attempt_is_a_trace() -> None:
 def test_older_other_or_foreign_texts_are_none() -> None:
     page = [seen("结果", at_s=90), seen("结果", user=MING), seen("结果 2"), "x", {"message": 1}]
 
-    trace = look(page, asked_for=4)
+    trace = look(page)
 
     assert trace.message_ids == ()
     assert trace.reaches_back
 
 
-def test_a_full_page_of_newer_messages_proves_nothing() -> None:
-    page = [seen(f"别的 {number}", user=MING) for number in range(20)]
+@pytest.mark.parametrize("size", [1, 20])
+def test_a_page_of_newer_messages_proves_nothing_however_short_it_is(size: int) -> None:
+    """NapCat leaves out of a page what it cannot show."""
+    page = [seen(f"别的 {n}", user=MING, at_s=100 + n, message_id=n) for n in range(size)]
 
-    assert not look(page).reaches_back
-    assert look(page, asked_for=21).reaches_back
+    trace = look(page[::-1])
+
+    assert not trace.reaches_back
+    assert (trace.oldest_id, trace.size) == (0, size)
 
 
-@pytest.mark.parametrize("response", [None, answer(1200, "x"), answer(0, data={"messages": 1})])
+@pytest.mark.parametrize(
+    "response",
+    [
+        None,
+        answer(1200, "x"),
+        answer(0, data={"messages": 1}),
+        answer(0, data={"messages": [{"message": 1}]}),
+    ],
+)
 def test_no_readable_page_is_no_proof(response: Any) -> None:
-    trace = look_for_text(response, "0", self_id=UserId(BOT), since_ms=0, asked_for=1)
+    trace = look_for_text(response, "0", self_id=UserId(BOT), since_ms=0)
 
     assert not trace.is_readable

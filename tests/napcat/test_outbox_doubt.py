@@ -122,7 +122,7 @@ def test_without_a_readable_history_nothing_is_repeated(
 def test_a_history_that_does_not_reach_back_proves_nothing(
     napcat: NapCatStandIn, tmp_path: Path
 ) -> None:
-    short = with_doubt(QUICK_OUTBOX, history_messages=2, history_messages_at_most=3)
+    short = with_doubt(QUICK_OUTBOX, history_messages=2, history_looks=1)
     with Service(napcat, tmp_path / "db" / "p.sqlite3", outbox=short) as service:
         napcat.faults.next_calls(TimeOut(delivered=False))
         (row,) = service.enqueue("结果在这里")
@@ -136,22 +136,43 @@ def test_a_history_that_does_not_reach_back_proves_nothing(
         assert napcat.sent == ()
 
 
-def test_a_longer_page_is_read_when_the_first_is_too_short(
-    napcat: NapCatStandIn, tmp_path: Path
+@pytest.mark.parametrize("delivered", [True, False])
+def test_a_busy_groups_history_is_read_back_to_the_attempt(
+    napcat: NapCatStandIn, tmp_path: Path, *, delivered: bool
 ) -> None:
-    short = with_doubt(QUICK_OUTBOX, history_messages=2, history_messages_at_most=50)
+    short = with_doubt(QUICK_OUTBOX, history_messages=2, history_messages_further=5)
+    napcat.say(MING, "之前", sent_at_s=int(time.time()) - 600)
     with Service(
         napcat, tmp_path / "db" / "p.sqlite3", outbox=short, hears_itself=False
     ) as service:
-        napcat.faults.next_calls(TimeOut(delivered=True))
+        napcat.wait_for_call(HISTORY)
+        napcat.faults.next_calls(TimeOut(delivered=delivered))
+        (row,) = service.enqueue("结果在这里")
+        service.wait_row(row, "unknown")
+        for number in range(12):
+            napcat.say(MING, f"闲聊 {number}")
+
+        sent = service.wait_row(row, "sent")
+
+        assert len(napcat.sent) == 1
+        assert sent.possible_duplicate is not delivered
+
+
+def test_in_a_group_without_a_past_the_end_of_the_history_is_proof(
+    napcat: NapCatStandIn, tmp_path: Path
+) -> None:
+    short = with_doubt(QUICK_OUTBOX, history_messages=2)
+    with Service(napcat, tmp_path / "db" / "p.sqlite3", outbox=short) as service:
+        napcat.faults.next_calls(TimeOut(delivered=False))
         (row,) = service.enqueue("结果在这里")
         service.wait_row(row, "unknown")
         for number in range(4):
             napcat.say(MING, f"闲聊 {number}")
 
-        service.wait_row(row, "sent")
+        sent = service.wait_row(row, "sent")
 
         assert len(napcat.sent) == 1
+        assert sent.possible_duplicate
 
 
 def test_an_unreadable_history_is_looked_at_again_later(
@@ -183,6 +204,32 @@ def test_what_stays_unknown_for_too_long_is_given_up(napcat: NapCatStandIn, tmp_
 
         assert dead.last_error == "unknown_for_too_long"
         assert napcat.sent == ()
+
+
+def test_what_nobody_could_look_up_for_hours_is_looked_up_then(
+    napcat: NapCatStandIn, tmp_path: Path
+) -> None:
+    path = tmp_path / "db" / "p.sqlite3"
+    patient = with_doubt(QUICK_OUTBOX, self_message_within_s=600.0)
+    napcat.say(MING, "之前")
+    with Service(napcat, path, outbox=patient) as service:
+        napcat.faults.next_calls(TimeOut(delivered=False))
+        (row,) = service.enqueue("结果在这里")
+        service.wait_row(row, "unknown")
+    _age(path, hours=3)
+
+    with Service(napcat, path) as service:
+        service.wait_row(row, "sent")
+
+        assert service.sent_texts() == ["结果在这里"]
+
+
+def _age(path: Path, *, hours: int) -> None:
+    """The rows of the outbox are older than they are."""
+    sql = "UPDATE outbox_messages SET attempted_at_ms = attempted_at_ms - :ms, "
+    sql += "created_at_ms = created_at_ms - :ms, updated_at_ms = updated_at_ms - :ms"
+    with Database.open(path) as database, database.transaction():
+        database.change(sql, {"ms": hours * 3_600_000})
 
 
 def test_the_same_text_twice_is_two_messages(napcat: NapCatStandIn, tmp_path: Path) -> None:

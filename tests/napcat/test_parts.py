@@ -80,6 +80,15 @@ def test_history_leaves_half_of_the_room_to_the_present() -> None:
     assert queue.waiting_frames <= 7
 
 
+def test_history_that_fits_waits_whole_when_the_bell_rings() -> None:
+    queue = InboundQueue()
+    seen: list[int] = []
+
+    queue.put_history([item()] * 100, lambda: seen.append(len(queue.drain(1_000))), lambda: False)
+
+    assert seen == [100]
+
+
 def test_urgent_frames_are_drained_first_and_each_kind_in_order() -> None:
     queue = InboundQueue()
     for number, is_urgent in enumerate([False, True, False, True]):

@@ -8,7 +8,7 @@ import pytest
 
 from perlica.demo.model import Held, Reply, ScriptedModel
 from perlica.demo.napcat import Message, NapCatStandIn
-from perlica.demo.napcat.faults import FailWith, NeverAnswer
+from perlica.demo.napcat.faults import CloseBeforeAnswer, FailWith, NeverAnswer, TimeOut
 from perlica.protection.testing import failing_rule
 from tests.behaviour.conftest import MakeLive, live, make_live, model
 from tests.behaviour.live import MEMBER, OWNER, LivePerlica, is_final, marker, wait_until
@@ -249,6 +249,39 @@ def test_answers_that_nobody_asked_for_settle_nothing(
 
     assert live.count("SELECT count(*) FROM outbox_messages WHERE sent_message_id = 1") == 0
     assert len(napcat.sent) == 2
+
+
+@pytest.mark.parametrize(
+    "fault", [TimeOut(delivered=True), CloseBeforeAnswer(delivered=True)], ids=["timeout", "drop"]
+)
+def test_a_clock_of_qq_that_is_behind_doubles_nothing(
+    make_live: MakeLive, model: ScriptedModel, napcat: NapCatStandIn, fault: Any
+) -> None:
+    napcat.kernel.put_clock_back(90)
+    live = make_live(model.base_url)
+    napcat.faults.next_calls(fault)
+
+    _answer(napcat, model)
+
+    settled = "SELECT count(*) FROM outbox_messages WHERE state = 'sent'"
+    wait_until(lambda: live.count(settled) == 1, what="the answer is known to be sent")
+    assert len(napcat.sent) == 1
+    assert live.count("SELECT sum(possible_duplicate) FROM outbox_messages") == 0
+
+
+def test_the_same_message_under_another_id_makes_one_task(
+    live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
+) -> None:
+    """A NapCat that was replaced by a version which makes its ids in another way."""
+    model.add(Reply(text="好"))
+    asked = napcat.say(OWNER, "只做一次", mention=True)
+    napcat.wait_for_reply(is_final, after=asked)
+
+    napcat.inject(dict(napcat.event_of(asked)) | {"message_id": asked.message_id ^ 1})
+    _answer(napcat, model)
+
+    assert live.count("SELECT count(*) FROM tasks") == 2
+    assert live.count(f"{COUNT} WHERE content LIKE '%只做一次%'") == 1
 
 
 def test_a_storm_of_broken_connections_ends_in_one_and_loses_nothing(

@@ -170,10 +170,10 @@ BROKEN = {
     "invalid UTF-8": (frame(b"\xff\xfe"), "bad_utf8"),
     "a reserved bit": (frame(b"x", rsv=4), "protocol"),
     "an unknown opcode": (frame(b"x", opcode=7), "protocol"),
-    "a frame over the limit": (frame(b"x" * (LIMIT_BYTES + 1))[:20], "protocol"),
+    "a frame over the limit": (frame(b"x" * (LIMIT_BYTES + 1))[:20], "too_large"),
     "fragments over the limit": (
         frame(b"x" * 60_000, fin=False) + frame(b"x" * 60_000, opcode=0),
-        "protocol",
+        "too_large",
     ),
     "a continuation of nothing": (frame(b"x", opcode=0), "protocol"),
     "an empty close": (frame(b"", opcode=8), "closed"),

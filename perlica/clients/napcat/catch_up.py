@@ -50,19 +50,24 @@ def history_params(group_id: GroupId, count: int, *, before_id: int | None = Non
     return params
 
 
-def read_missed(call: Call, settings: NapCatSettings, known_seq: int | None) -> CatchUp:
+def read_missed(
+    call: Call, settings: NapCatSettings, known_seq: int | None, *, page_messages: int
+) -> CatchUp:
     """What the history holds after `known_seq` (and a little before it), within the bounds.
 
     Without a `known_seq` it is one page: a first start does not read the group's past.
     """
-    reader = _Reader(call, settings, known_seq)
+    reader = _Reader(call, settings, known_seq, page_messages)
     reader.read()
     return reader.outcome()
 
 
 class _Reader:
-    def __init__(self, call: Call, settings: NapCatSettings, known_seq: int | None) -> None:
+    def __init__(
+        self, call: Call, settings: NapCatSettings, known_seq: int | None, page_messages: int
+    ) -> None:
         self._call = call
+        self._page_messages = page_messages
         self._settings = settings
         self._known_seq = known_seq
         self._found: dict[_Key, Frame] = {}
@@ -89,9 +94,8 @@ class _Reader:
         )
 
     def _read_page(self) -> str:
-        bounds = self._settings.catch_up
         params = history_params(
-            self._settings.group_id, bounds.page_messages, before_id=self._oldest_id
+            self._settings.group_id, self._page_messages, before_id=self._oldest_id
         )
         page = messages_of(self._call(HISTORY, params))
         if page is None:

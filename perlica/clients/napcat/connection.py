@@ -63,10 +63,15 @@ class NapCatSocket:
         self._set_fault(fault)
         self._wire.abort()  # type: ignore[no-untyped-call]
 
+    @property
+    def fault(self) -> str:
+        """Why it ends, as `run` says; '' while it does not."""
+        with self._lock:
+            return self._fault
+
     def is_ending(self) -> bool:
         """Whether somebody aborted it, or it has ended."""
-        with self._lock:
-            return bool(self._fault)
+        return bool(self.fault)
 
     def keep_alive(self) -> None:
         """To be called about once a second: deadlines of calls, pings, silence (A3)."""

@@ -8,7 +8,8 @@ in front, so that in a flood `.status` and `.cancel` wait for nobody.
 import marshal
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -98,20 +99,23 @@ class InboundQueue:
         A frame that is nested too deeply is left out. Returns the mark to give to `is_settled`,
         None when `give_up` said so first.
         """
-        for item in items:
-            try:
-                packed = _pack(item)
-            except ValueError:
-                continue
+        packed = deque(_packed_of(items))
+        while packed:
             with self._changed:
                 while not self._is_half_empty() and not give_up():
                     self._changed.wait(_GIVE_UP_POLL_S)
                 if give_up():
                     return None
-                self._add(packed, is_urgent=False)
+                # As many as fit in one go: who drains meanwhile must not take a part for all.
+                while packed and self._is_half_empty():
+                    self._add(packed.popleft(), is_urgent=False)
                 must_ring, self._has_rung = not self._has_rung, True
             if must_ring:
                 ring()
+        return self.mark()
+
+    def mark(self) -> int:
+        """The mark for `is_settled` of all that was put so far, but for urgent frames."""
         with self._changed:
             return self._put_count
 
@@ -144,6 +148,12 @@ class InboundQueue:
             return self._changed.wait_for(self._is_half_empty, within_s)
 
     @property
+    def has_others_waiting(self) -> bool:
+        """Whether an urgent frame that is put now would overtake another."""
+        with self._changed:
+            return bool(self._frames)
+
+    @property
     def waiting_frames(self) -> int:
         """How many frames wait."""
         with self._changed:
@@ -174,6 +184,12 @@ class InboundQueue:
 
 def _pack(item: InboundFrame) -> _Packed:
     return _Packed(marshal.dumps(dict(item.frame)), item.from_history, item.size_bytes)
+
+
+def _packed_of(items: Iterable[InboundFrame]) -> Iterator[_Packed]:
+    for item in items:
+        with suppress(ValueError):
+            yield _pack(item)
 
 
 def _take(waiting: deque[_Packed], most: int) -> list[_Packed]:

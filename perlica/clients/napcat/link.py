@@ -13,6 +13,7 @@ from perlica.clients.napcat.backoff import Backoff
 from perlica.clients.napcat.calls import Answer, OnAnswer
 from perlica.clients.napcat.connection import AUTH_FAILED
 from perlica.clients.napcat.inbound import InboundQueue
+from perlica.clients.napcat.pages import HistoryPages
 from perlica.clients.napcat.position import HeldPosition, IntakePosition
 from perlica.clients.napcat.readiness import Readiness
 from perlica.clients.napcat.session import LinkSession
@@ -55,6 +56,7 @@ class NapCatLink:
         self._transport = transport
         self._queue = queue
         self._position = HeldPosition(position)
+        self._pages = HistoryPages(settings.catch_up.page_messages)
         self._listener = listener
         self._readiness = Readiness(
             lambda is_ready, reason: listener.state_changed(is_ready=is_ready, reason=reason)
@@ -149,6 +151,7 @@ class NapCatLink:
             self._settings,
             queue=self._queue,
             position=self._position,
+            pages=self._pages,
             readiness=self._readiness,
             ring=self._listener.frames_wait,
             is_draining=self._is_draining.is_set,

@@ -35,7 +35,7 @@ class IntakePosition(Protocol):
         ...
 
     def hold(self, seq: int) -> None:
-        """A connection opens: what follows `seq` may be incomplete until `release`."""
+        """What follows `seq` may be incomplete until `release`: a connection opens, or a flood."""
         ...
 
     def release(self) -> None:
@@ -55,33 +55,55 @@ class HeldPosition:
         self._position = position
         self._lock = threading.Lock()
         self._losses = 0
+        self._holds = 0
+        self._is_held = False
 
     def lose(self) -> None:
         """From now on messages may be missing."""
         with self._lock:
             self._losses += 1
-            known_seq = self._position.known_seq()
-            if known_seq is not None:
-                self._position.hold(known_seq)
+            self._hold()
+
+    def overtake(self) -> bool:
+        """A message goes in before others that wait: once it is stored, its number says nothing of
+        theirs, and a crash would lose them. Whether this began a hold.
+        """
+        with self._lock:
+            if self._is_held:
+                self._holds += 1
+                return False
+            self._hold()
+            return self._is_held
 
     @property
-    def losses(self) -> int:
-        """How often there was a loss: read it before a catch-up, give it to `release` after it."""
+    def counts(self) -> tuple[int, int]:
+        """How often there was a loss, and how often a hold for whatever reason.
+
+        Read it before a catch-up, and give the second to `release` after it.
+        """
         with self._lock:
-            return self._losses
+            return self._losses, self._holds
 
     def known_seq(self) -> int | None:
         """As `IntakePosition.known_seq`."""
         return self._position.known_seq()
 
-    def release(self, losses: int) -> bool:
-        """All is stored that was missing at that loss; False when there was another since."""
+    def release(self, holds: int) -> bool:
+        """All is stored that was missing or waiting then; False when there was a hold since."""
         with self._lock:
-            if losses != self._losses:
+            if holds != self._holds:
                 return False
             self._position.release()
+            self._is_held = False
             return True
 
     def report_gap(self, gap: Gap) -> None:
         """As `IntakePosition.report_gap`."""
         self._position.report_gap(gap)
+
+    def _hold(self) -> None:
+        self._holds += 1
+        known_seq = self._position.known_seq()
+        if known_seq is not None:
+            self._position.hold(known_seq)
+            self._is_held = True

@@ -3,6 +3,7 @@
 One checker thread for each connection asks NapCat; heartbeats and notices interrupt it.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -12,6 +13,8 @@ from perlica.clients.napcat.connection import NapCatSocket
 from perlica.clients.napcat.settings import NapCatSettings
 from perlica.clients.onebot import Frame, fields_of, succeeded
 from perlica.clients.onebot.fields import positive_number
+
+_log = logging.getLogger(__name__)
 
 READY: Final = "ready"
 _UNANSWERED_BEFORE_ABORT: Final = 2
@@ -107,6 +110,13 @@ class Checker:
         self._held_until_s = time.monotonic() + for_s
 
     def _run(self) -> None:
+        try:
+            self._check_until_the_end()
+        except Exception as error:  # noqa: BLE001 - nobody else would ever say "ready" again
+            _log.warning("napcat check failed", extra={"fault": type(error).__name__})
+            self._connection.abort("check_failed")
+
+    def _check_until_the_end(self) -> None:
         while not self._connection.has_ended.is_set():
             self._check_once()
             settings = self._settings

@@ -6,14 +6,15 @@ The link makes one for each wire and runs it in its thread.
 import time
 from collections.abc import Callable
 
-from perlica.clients.napcat.catch_up import read_missed
+from perlica.clients.napcat.catch_up import CatchUp, read_missed
 from perlica.clients.napcat.connection import NapCatSocket
 from perlica.clients.napcat.inbound import InboundFrame, InboundQueue
+from perlica.clients.napcat.pages import HistoryPages
 from perlica.clients.napcat.position import HeldPosition
 from perlica.clients.napcat.readiness import Checker, Readiness
 from perlica.clients.napcat.settings import NapCatSettings
 from perlica.clients.napcat.sieve import Destination, DropCounts, Sieve
-from perlica.clients.napcat.wire import Wire, WireBroken
+from perlica.clients.napcat.wire import TOO_LARGE, Wire, WireBroken
 from perlica.clients.onebot import Frame, NoticeKind, may_be_command, parse_notice
 
 _CATCH_UP_TRIES = 3
@@ -31,6 +32,7 @@ class LinkSession:
         *,
         queue: InboundQueue,
         position: HeldPosition,
+        pages: HistoryPages,
         readiness: Readiness,
         ring: Callable[[], object],
         is_draining: Callable[[], bool],
@@ -41,6 +43,7 @@ class LinkSession:
         self._settings = settings
         self._queue = queue
         self._position = position
+        self._pages = pages
         self._readiness = readiness
         self._ring = ring
         self._is_draining = is_draining
@@ -49,6 +52,7 @@ class LinkSession:
         self._opened_s = time.monotonic()
         self._has_lifecycle = False
         self._caught_up = 0
+        self._held = 0
         self._failed_tries = 0
         self._mark: int | None = None
         self.connection = NapCatSocket(wire, settings, on_event=self._take, dropped=dropped)
@@ -99,13 +103,16 @@ class LinkSession:
         if self._is_draining() and frame.get("post_type") == "message":
             return
         item = InboundFrame(frame=frame, size_bytes=size_bytes)
+        is_urgent = may_be_command(frame)
+        if is_urgent and self._queue.has_others_waiting and self._position.overtake():
+            self._checker.poke()
         patience_s = self._settings.queue_patience_s
         has_ended = self.connection.is_ending
         try:
             is_in_time = self._queue.put(
                 item,
                 self._ring,
-                is_urgent=may_be_command(frame),
+                is_urgent=is_urgent,
                 within_s=patience_s,
                 give_up=has_ended,
             )
@@ -133,19 +140,23 @@ class LinkSession:
     # -- in the checker's thread -----------------------------------------------------------
 
     def _became_ready(self) -> None:
-        losses = self._position.losses
+        losses, holds = self._position.counts
         if self._caught_up != losses:
-            self._catch_up(losses)
+            self._catch_up(losses, holds)
+        elif self._held != holds:
+            self._held, self._mark = holds, self._queue.mark()
         if self._mark is None:
             return
         if self._queue.is_settled(self._mark, _SETTLE_S, self.connection.has_ended.is_set):
             self._mark = None
             if not self._is_draining():
-                self._position.release(self._caught_up)
+                self._position.release(self._held)
 
-    def _catch_up(self, losses: int) -> None:
-        found = read_missed(self._call, self._settings, self._position.known_seq())
+    def _catch_up(self, losses: int, holds: int) -> None:
+        found = self._pages.take_all_there_is() or self._read_missed()
         if self.connection.has_ended.is_set():
+            if self.connection.fault == TOO_LARGE:
+                self._pages.shrink(found)
             return
         items = [InboundFrame(frame=frame, from_history=True) for frame in found.frames]
         mark = self._queue.put_history(items, self._ring, self.connection.has_ended.is_set)
@@ -154,9 +165,16 @@ class LinkSession:
             if self._failed_tries < _CATCH_UP_TRIES:
                 return
         self._failed_tries = 0
-        self._caught_up, self._mark = losses, mark
+        self._pages.reset()
+        self._caught_up, self._held, self._mark = losses, holds, mark
         for gap in found.gaps:
             self._position.report_gap(gap)
+
+    def _read_missed(self) -> CatchUp:
+        known_seq = self._position.known_seq()
+        return read_missed(
+            self._call, self._settings, known_seq, page_messages=self._pages.messages
+        )
 
     def _call(self, action: str, params: Frame) -> Frame | None:
         return self.connection.call(action, params, within_s=self._settings.call_within_s)

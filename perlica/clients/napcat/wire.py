@@ -14,6 +14,7 @@ from perlica.domain.errors import PerlicaError
 
 _log = logging.getLogger(__name__)
 _MOST_FRAGMENTS: Final = 1_024
+TOO_LARGE: Final = "too_large"
 _READ_BYTES: Final = 64 * 1024
 """Read at once: in a flood each call of `recv` costs a turn of the interpreter's lock."""
 
@@ -33,6 +34,10 @@ class WriteFailed(WireBroken):
         self.may_have_left = may_have_left
 
 
+class _TooLarge(websocket.WebSocketProtocolException):
+    """More than a frame may hold."""
+
+
 class _BoundedFrames(websocket.frame_buffer):
     """Refuses a frame by the length it announces, before its payload is read."""
 
@@ -41,7 +46,7 @@ class _BoundedFrames(websocket.frame_buffer):
     def recv_length(self) -> None:
         super().recv_length()
         if self.length is not None and self.length > self.limit_bytes:
-            raise websocket.WebSocketProtocolException("frame too large")
+            raise _TooLarge
 
 
 class _BoundedFragments(websocket.continuous_frame):
@@ -57,7 +62,7 @@ class _BoundedFragments(websocket.continuous_frame):
         self._held_bytes += len(frame.data)
         self._fragments += 1
         if self._held_bytes > self.limit_bytes or self._fragments > _MOST_FRAGMENTS:
-            raise websocket.WebSocketProtocolException("message too large")
+            raise _TooLarge
         super().add(frame)
 
 
@@ -90,6 +95,8 @@ class Wire(websocket.WebSocket):
             return None
         except websocket.WebSocketConnectionClosedException:
             raise WireBroken("dropped", "NapCat dropped the connection") from None
+        except _TooLarge:
+            raise WireBroken(TOO_LARGE, "NapCat sent more than a frame may hold") from None
         except (websocket.WebSocketException, ValueError):
             # The library's text quotes the frame: it must reach neither a log nor a traceback.
             raise WireBroken("protocol", "NapCat broke the WebSocket protocol") from None

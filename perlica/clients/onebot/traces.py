@@ -18,30 +18,34 @@ class Trace:
     """What a page of the history says about a text.
 
     `message_ids` are messages of ours that say it, oldest first. Only where `reaches_back` is true
-    does their absence prove anything: the page goes back to before the attempt.
+    does their absence prove anything: the page goes back to before the attempt. `oldest_id` is
+    where the page before this one ends, None for an empty page; `size` counts its messages: it may
+    be any number below what was asked for, because NapCat leaves out what it cannot show.
     """
 
     is_readable: bool
     message_ids: tuple[MessageId, ...] = ()
     reaches_back: bool = False
+    oldest_id: MessageId | None = None
+    size: int = 0
 
 
 def look_for_text(
-    response: Frame | None, text_sha256: str, *, self_id: UserId, since_ms: int, asked_for: int
+    response: Frame | None, text_sha256: str, *, self_id: UserId, since_ms: int
 ) -> Trace:
-    """Whether our own account said a text of that fingerprint at `since_ms` or later.
-
-    `asked_for` is how many messages the page could have held: a shorter one is the whole history.
-    """
+    """Whether our own account said a text of that fingerprint at `since_ms` or later."""
     page = messages_of(response)
     if page is None:
         return Trace(is_readable=False)
     messages = sorted(_readable(page, self_id), key=lambda m: (m.real_seq or 0, m.sent_at_ms))
-    is_whole = len(page) < asked_for
+    if page and not messages:
+        return Trace(is_readable=False)
     return Trace(
         is_readable=True,
         message_ids=tuple(m.message_id for m in messages if _says(m, text_sha256, since_ms)),
-        reaches_back=is_whole or any(message.sent_at_ms < since_ms for message in messages),
+        reaches_back=any(message.sent_at_ms < since_ms for message in messages),
+        oldest_id=messages[0].message_id if messages else None,
+        size=len(page),
     )
 
 

@@ -46,6 +46,7 @@ class Kernel:
         self.known_ids = KnownIds()
         self.online = True
         self.started_at_s = int(time.time())
+        self._clock_behind_s = 0
         self.files: dict[str, bytes] = {}
         self.reactions: dict[str, list[str]] = {}
         self._muted: set[int] = set()
@@ -56,6 +57,11 @@ class Kernel:
         """The number the account is logged in as."""
         return self.account.user_id
 
+    def put_clock_back(self, by_s: int) -> None:
+        """QQ's clock, which dates all messages, is behind this machine's from now on."""
+        self._clock_behind_s += by_s
+        self.started_at_s -= by_s
+
     def post(self, draft: Draft) -> Message:
         """Put a message into the group; NapCat learns its id unless QQ is offline.
 
@@ -63,7 +69,8 @@ class Kernel:
             KeyError: the account is in no such group.
         """
         group = self.account.group(draft.group_id)
-        sent_at_s = int(time.time()) if draft.sent_at_s is None else draft.sent_at_s
+        now_s = int(time.time()) - self._clock_behind_s
+        sent_at_s = now_s if draft.sent_at_s is None else draft.sent_at_s
         kernel_id = new_kernel_id(sent_at_s)
         message_id = draft.message_id
         message = Message(
