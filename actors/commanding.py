@@ -6,9 +6,11 @@ grammar are `perlica.commands`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import tzinfo
 
 from actors.answering import answer_command
-from perlica.commands import answers
+from actors.record_facts import name_requester, read_audit, read_task, read_tasks
+from perlica.commands import answers, records
 from perlica.commands.facts import (
     CancelResult,
     CapabilityOff,
@@ -20,7 +22,7 @@ from perlica.commands.facts import (
     TaskFacts,
 )
 from perlica.commands.names import CommandName
-from perlica.commands.roles import may_cancel, may_use, role_of
+from perlica.commands.roles import Role, may_cancel, may_use, role_of
 from perlica.domain.clock import now_ms
 from perlica.domain.ids import OperationId, TaskId, UserId
 from perlica.domain.operation import OperationState
@@ -28,6 +30,7 @@ from perlica.domain.outbox import OutboxState
 from perlica.domain.sandbox import IDLE_MS_AT_MOST, MAX_SANDBOXES, SandboxState
 from perlica.domain.task import EndReason, TaskState
 from perlica.domain.texts import Language
+from perlica.domain.texts.actions import label_action
 from perlica.gateway.tickets import audit_detail
 from perlica.protection import Channel, protect
 from perlica.sandboxes.expiry import left_ms
@@ -37,7 +40,6 @@ from perlica.stores.audit import AuditStore
 from perlica.stores.commands import StoredCommand
 from perlica.stores.database import Database
 from perlica.stores.image_switches import ImageSwitchStore
-from perlica.stores.messages import MessageStore
 from perlica.stores.operations import OperationStore
 from perlica.stores.orphans import OrphanStore
 from perlica.stores.outbox import OutboxStore
@@ -49,7 +51,7 @@ from perlica.stores.tasks import Task, TaskStore
 class CommandDesk:
     """Carries out commands; roles come from the configuration only.
 
-    `connection_fault` says why NapCat is not ready, "" when it is.
+    `connection_fault` says why NapCat is not ready, "" when it is; `zone` is that of shown times.
     """
 
     owners: frozenset[UserId]
@@ -57,6 +59,7 @@ class CommandDesk:
     language: Language
     capabilities_off: tuple[CapabilityOff, ...]
     connection_fault: Callable[[], str]
+    zone: tzinfo
     idle_ms: int = IDLE_MS_AT_MOST
 
     def obey(
@@ -86,16 +89,33 @@ class CommandDesk:
             return "", None
         if not may_use(name, role):
             return answers.answer_not_allowed(name, self.language), None
+        if name is CommandName.cancel:
+            return self._cancel(database, command, cancelling=cancelling)
+        if name is CommandName.recovery:
+            return self._recovery(database, command), None
+        if name is CommandName.status:
+            facts = self._status(database, cancelling=cancelling)
+            return answers.answer_status(facts, self.language), None
+        return self._tell(database, command, name, role), None
+
+    def _tell(
+        self, database: Database, command: StoredCommand, name: CommandName, role: Role
+    ) -> str:
+        """Answers that only read."""
+        task = command.arguments.get("task")
         match name:
-            case CommandName.cancel:
-                return self._cancel(database, command, cancelling=cancelling)
-            case CommandName.recovery:
-                return self._recovery(database, command), None
-            case CommandName.status:
-                facts = self._status(database, cancelling=cancelling)
-                return answers.answer_status(facts, self.language), None
+            case CommandName.tasks:
+                return records.answer_tasks(read_tasks(database), self.language)
+            case CommandName.task if task is not None:
+                found = read_task(database, TaskId(task), self.language)
+                return records.answer_task(TaskId(task), found, self.language)
+            case CommandName.audit:
+                events = read_audit(database, None if task is None else TaskId(task))
+                return records.answer_audit(events, self.zone, self.language)
+            case CommandName.whoami:
+                return records.answer_whoami(command.user_id, role, self.language)
             case _:
-                return answers.answer_help(role, self.language), None
+                return answers.answer_help(role, self.language)
 
     def _cancel(
         self, database: Database, command: StoredCommand, *, cancelling: bool
@@ -125,7 +145,7 @@ class CommandDesk:
             items = [
                 RecoveryItem(
                     operation=operation.id,
-                    action=operation.action,
+                    action=label_action(operation.action, self.language),
                     age_ms=now_ms() - operation.created_at_ms,
                 )
                 for operation in store.list_unknown()
@@ -155,7 +175,11 @@ class CommandDesk:
         now = now_ms()
         task = TaskStore(database).active_task()
         tickets = tuple(
-            PendingTicket(ticket=t.id, action=t.action, left_ms=t.expires_at_ms - now)
+            PendingTicket(
+                ticket=t.id,
+                action=label_action(t.action, self.language),
+                left_ms=t.expires_at_ms - now,
+            )
             for t in ApprovalStore(database).list_pending(now)
         )
         living = SandboxStore(database).list_living()
@@ -184,15 +208,9 @@ def _switch_facts(database: Database) -> SwitchFacts | None:
 
 
 def _task_facts(database: Database, task: Task, now: int, *, cancelling: bool) -> TaskFacts:
-    trigger = (
-        MessageStore(database).find_message(task.trigger_row)
-        if task.trigger_row is not None
-        else None
-    )
-    requester = trigger.display_name.content if trigger else ""
     return TaskFacts(
         task=task.id,
-        requester=requester or str(task.requester_id),
+        requester=name_requester(database, task),
         state=task.state,
         step=task.step,
         elapsed_ms=now - task.created_at_ms,

@@ -1,10 +1,12 @@
 """TaskCoordinator: the active task's state, dot commands, deadlines.
 
 It never blocks: the session does the work of a step in its own thread and tells when it is done;
-cancel reaches it by a flag. What it reads is the tables, what it hears are bells.
+cancel reaches it by a flag. What it reads is the tables, what it hears are bells. A stop leaves
+what is in hand to the next process (docs/adr/0007).
 """
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,7 +99,7 @@ class TaskCoordinator(PerlicaActor):
         self._progress = progress
         self._wires = wires
         self._in_hand: _InHand | None = None
-        self._last_given: tuple[TaskId, int, TaskState] | None = None
+        self._last_given: tuple[TaskId, int, TaskState, int] | None = None
         self._repeats = 0
         self._is_draining = False
         self._put_off: list[object] = []
@@ -125,7 +127,8 @@ class TaskCoordinator(PerlicaActor):
         if not hasattr(self, "_database"):
             return
         if self._is_draining and not self._alarm.rung.is_set():
-            note_ordered_stop(self._database)
+            with suppress(StoreUnavailable):
+                note_ordered_stop(self._database)
         self._database.close()
 
     def handle(self, message: object) -> object:
@@ -176,8 +179,9 @@ class TaskCoordinator(PerlicaActor):
             self._in_hand = _InHand(task=task.id, step=task.step, cancel=cancel)
 
     def _goes_round(self, task: Task) -> bool:
-        """Whether the same step was given out far too often without any progress."""
-        at = (task.id, task.step, task.state)
+        """Whether the same step was given out far too often; a new question is progress too."""
+        questions = len(ApprovalStore(self._database).list_for_task(task.id))
+        at = (task.id, task.step, task.state, questions)
         self._repeats = self._repeats + 1 if at == self._last_given else 0
         self._last_given = at
         return self._repeats >= _MOST_REPEATS

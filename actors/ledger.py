@@ -1,7 +1,7 @@
 """ApprovalLedger: decides tickets once and lets them expire.
 
-The coordinator hands it a member's `.approve` or `.deny`; tickets are issued by the gateway's
-transaction and consumed by the execution's.
+The coordinator hands it a member's `.approve` or `.deny` (docs/adr/0008); tickets are issued by
+the gateway's transaction and consumed by the execution's.
 """
 
 import logging

@@ -11,9 +11,11 @@ from perlica.domain.outbox import OutboxKind
 from perlica.domain.task import TaskState
 from perlica.domain.texts import Language
 from perlica.domain.texts.notices import say_progress
+from perlica.domain.texts.sandboxes import say_output
 from perlica.protection import Channel, protect
 from perlica.stores.database import Database
 from perlica.stores.outbox import OutboxStore
+from perlica.stores.progress import ProgressStore
 from perlica.stores.tasks import Task
 
 _WORKING = frozenset({TaskState.running, TaskState.completing})
@@ -41,6 +43,9 @@ def report_progress(database: Database, task: Task, settings: ProgressSettings) 
         elapsed_ms=now_ms() - task.created_at_ms,
         language=settings.language,
     )
+    running = ProgressStore(database).find_for_task(task.id)
+    if running is not None:
+        text += say_output(running.output_bytes, running.last_line.content, settings.language)
     with database.transaction():
         added = OutboxStore(database).enqueue(
             key=f"progress:{task.id}:{number}",

@@ -21,13 +21,11 @@ from perlica.domain.errors import PerlicaError, StaleState, StoreUnavailable
 from perlica.domain.ids import OperationId, RowId
 from perlica.domain.node import LossRule, NodeState
 from perlica.domain.operation import OPEN_STATES, OperationState
-from perlica.domain.outbox import OutboxKind
 from perlica.domain.policy import Policy
 from perlica.domain.ports import SandboxRunner
 from perlica.domain.texts import Language
-from perlica.domain.texts.notices import say_outcome_unknown
 from perlica.gateway.sandbox_orders import SandboxOrders
-from perlica.protection import Channel, protect
+from perlica.sandboxes.jobs import tell_unknown
 from perlica.sandboxes.keeper import Keeper
 from perlica.sandboxes.node_watch import Look, NodeWatcher
 from perlica.sandboxes.nodes import Nodes
@@ -35,7 +33,6 @@ from perlica.sandboxes.recovery import job_to_look_up
 from perlica.stores.commands import CommandStore
 from perlica.stores.database import Database
 from perlica.stores.operations import Operation, OperationStore
-from perlica.stores.outbox import OutboxStore
 from perlica.stores.retention import Retention
 from perlica.stores.tasks import TaskStore
 
@@ -268,10 +265,5 @@ class Reconciler(PerlicaActor):
             self._operations.mark_unknown(operation.id, "crashed")
 
     def _announce_unknown(self, operation: Operation) -> None:
-        text = say_outcome_unknown(operation.id, operation.action, self._language)
         with self._database.transaction():
-            OutboxStore(self._database).enqueue(
-                key=f"unknown:{operation.id}",
-                kind=OutboxKind.notice,
-                content=protect(text, Channel.OUTBOX),
-            )
+            tell_unknown(self._database, operation, self._language)

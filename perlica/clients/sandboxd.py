@@ -5,7 +5,9 @@ never waits behind a long command.
 """
 
 import http.client
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -23,6 +25,7 @@ from perlica.clients.sandboxd_transport import (
     follow,
 )
 from perlica.domain.cancel import CancelToken
+from perlica.domain.clock import monotonic_s
 from perlica.domain.errors import Misconfigured, OutcomeUnknown, PerlicaError, Refused, Retryable
 from perlica.domain.ids import OperationId, SandboxName
 from perlica.domain.sandbox import (
@@ -44,7 +47,9 @@ from sandboxd import wire
 
 __all__ = ["SandboxdClient", "SandboxdSettings", "TlsAddress"]
 
+ADMITTED_FOR_S = 30.0
 _CONTROL_WITHIN_S = 10.0
+_CANCEL_AGAIN_S = 0.05
 _LIFECYCLE_WITHIN_S = 120.0
 _ANSWER_MARGIN_S = 15.0
 
@@ -56,13 +61,15 @@ class SandboxdSettings:
     """Where the daemon listens and which epoch of the service's database speaks to it.
 
     `node` is the name that the daemon must answer to; "" takes any. With `tls` the socket path is
-    not used.
+    not used. `admit` looks at the daemon's report before anything runs in a sandbox, again after
+    ADMITTED_FOR_S, and raises Misconfigured when the node may not be used.
     """
 
     socket_path: Path
     epoch: int
     node: str = ""
     tls: TlsAddress | None = None
+    admit: Callable[[wire.HealthReport], None] | None = None
 
 
 class SandboxdClient:
@@ -72,6 +79,7 @@ class SandboxdClient:
         """Keep the settings; nothing is opened before the first call."""
         self._settings = settings
         self._context = None if settings.tls is None else context_of(settings.tls)
+        self._admitted_until_s = 0.0
 
     # --- the contract ---------------------------------------------------------------------
 
@@ -96,6 +104,7 @@ class SandboxdClient:
     ) -> BackendSandbox:
         """See SandboxBackend. Only on the node that the spec names."""
         self._check_node(spec.node)
+        self._admit()
         request = _build(
             wire.CreateRequest,
             operation=operation,
@@ -129,7 +138,8 @@ class SandboxdClient:
     ) -> ActionOutcome:
         """See SandboxBackend; a cancel goes to the daemon on a connection of its own."""
         cancel.check()
-        with cancel.on_cancel(lambda: self._cancel_quietly(operation)):
+        self._admit()
+        with self._cancelling(operation, cancel):
             match action:
                 case Command():
                     return self._run_command(operation, name, instance, action)
@@ -156,9 +166,10 @@ class SandboxdClient:
         slow listener does not take; the outcome holds both ends all the same.
         """
         cancel.check()
+        self._admit()
         request = self._exec_request(operation, instance, action)
         within_s = action.within_ms / 1000 + _ANSWER_MARGIN_S
-        with cancel.on_cancel(lambda: self._cancel_quietly(operation)):
+        with self._cancelling(operation, cancel):
             connection = self._connection(within_s)
             try:
                 connection.connect()
@@ -223,6 +234,14 @@ class SandboxdClient:
                 remedy="let the node's name in [sandbox] be the daemon's own",
             )
         return answering
+
+    def _admit(self) -> None:
+        """Raises: Misconfigured when the node is not one that may run anything; Retryable."""
+        admit = self._settings.admit
+        if admit is None or monotonic_s() < self._admitted_until_s:
+            return
+        admit(self.health())
+        self._admitted_until_s = monotonic_s() + ADMITTED_FOR_S
 
     # --- actions --------------------------------------------------------------------------
 
@@ -292,11 +311,26 @@ class SandboxdClient:
 
     # --- transport ------------------------------------------------------------------------
 
-    def _cancel_quietly(self, operation: OperationId) -> None:
+    @contextmanager
+    def _cancelling(self, operation: OperationId, cancel: CancelToken) -> Iterator[None]:
+        """While the block runs, a cancel of it goes to the daemon."""
+        ended = threading.Event()
         try:
-            self.cancel(operation)
-        except PerlicaError:
-            return  # the call that runs it reports how it ended, or runs into its own deadline
+            with cancel.on_cancel(lambda: self._cancel_quietly(operation, ended)):
+                yield
+        finally:
+            ended.set()
+
+    def _cancel_quietly(self, operation: OperationId, ended: threading.Event) -> None:
+        """Until the daemon has heard it: a cancel can overtake the request that it is about."""
+        while not ended.is_set():
+            try:
+                answer = self._read("POST", wire.cancel_path(operation), wire.CancelAnswer)
+            except PerlicaError:
+                return  # the call that runs it reports how it ended, or runs into its own deadline
+            if answer.state != "not_running":
+                return
+            ended.wait(_CANCEL_AGAIN_S)
 
     def _connection(self, within_s: float) -> http.client.HTTPConnection:
         tls, context = self._settings.tls, self._context

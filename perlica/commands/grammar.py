@@ -35,9 +35,10 @@ _DIGITS = re.compile(r"\d(?:[\s-]?\d){3,}")
 class Parsed:
     """A whole command.
 
-    `arguments` by command: approve {ticket, code_digest}; deny {ticket}; cancel {} or {task};
-    recovery {action: list} or {action: resolve, operation, reason}; status and help {}; sbx, image,
-    orphans and node as `sandbox_grammar` says.
+    `arguments` by command: approve {ticket, code_digest}; deny {ticket}; cancel and
+    audit {} or {task}; task {task}; recovery {action: list} or {action: resolve, operation,
+    reason}; status, tasks, whoami and help {}; sbx, image, orphans and node as `sandbox_grammar`
+    says.
     """
 
     name: CommandName
@@ -196,6 +197,11 @@ def _read_cancel(rest: str) -> _Read:
     return Mistake.too_many_words if len(words) > 1 else {"task": task}
 
 
+def _read_task(rest: str) -> _Read:
+    read = _read_cancel(rest)
+    return Mistake.needs_task if read == {} else read
+
+
 def _read_recovery(rest: str) -> _Read:
     words = _words(rest)
     if not words or [word.lower() for word in words] == ["list"]:
@@ -219,10 +225,14 @@ _READERS: Mapping[CommandName, Callable[[str], _Read]] = {
     CommandName.deny: _read_deny,
     CommandName.status: _read_nothing,
     CommandName.cancel: _read_cancel,
+    CommandName.tasks: _read_nothing,
+    CommandName.task: _read_task,
+    CommandName.audit: _read_cancel,
     CommandName.recovery: _read_recovery,
     CommandName.sbx: lambda rest: read_sbx(_words(rest), rest),
     CommandName.image: lambda rest: read_image(_words(rest), rest),
     CommandName.orphans: lambda rest: read_orphans(_words(rest), rest),
     CommandName.node: lambda rest: read_node(_words(rest), rest),
+    CommandName.whoami: _read_nothing,
     CommandName.help: _read_nothing,
 }

@@ -10,11 +10,15 @@ class CommandName(StrEnum):
     deny = "deny"
     status = "status"
     cancel = "cancel"
+    tasks = "tasks"
+    task = "task"
+    audit = "audit"
     recovery = "recovery"
     sbx = "sbx"
     image = "image"
     orphans = "orphans"
     node = "node"
+    whoami = "whoami"
     help = "help"
 
 
@@ -28,6 +32,7 @@ class Mistake(StrEnum):
     needs_code = "needs_code"
     bad_ticket = "bad_ticket"
     bad_code = "bad_code"
+    needs_task = "needs_task"
     bad_task = "bad_task"
     bad_operation = "bad_operation"
     needs_reason = "needs_reason"

@@ -22,6 +22,7 @@ _OWNERS_ONLY = frozenset(
     {
         CommandName.approve,
         CommandName.deny,
+        CommandName.audit,
         CommandName.recovery,
         CommandName.sbx,
         CommandName.image,

@@ -3,20 +3,21 @@
 The text still has to pass `protect`. Names, purposes and reasons of others are clipped and escaped.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from perlica.commands import sandbox_texts as texts
 from perlica.commands.texts import SANDBOX_STATES
 from perlica.domain.errors import PerlicaError
-from perlica.domain.ids import TicketId
+from perlica.domain.ids import OperationId, TicketId
 from perlica.domain.sandbox import MAX_SANDBOXES, HeldImage, SandboxImage, SandboxState
 from perlica.domain.texts import Language, clip_line, say_duration, say_list
-from perlica.domain.texts.sandboxes import NODE_STATES, short_digest
+from perlica.domain.texts.sandboxes import NODE_STATES, say_output, short_digest
 from perlica.sandboxes.expiry import left_ms
 from perlica.stores.image_switches import ImageSwitch, SwitchState
 from perlica.stores.nodes import NodeRow
 from perlica.stores.orphans import Orphan
+from perlica.stores.progress import CommandProgress
 from perlica.stores.sandboxes import SandboxOperation, SandboxRow
 
 MAX_LISTED: Final = 8
@@ -66,10 +67,11 @@ def answer_operations(
     name: str,
     operations: Sequence[SandboxOperation],
     *,
+    progress: Mapping[OperationId, CommandProgress],
     now_ms: int,
     language: Language,
 ) -> str:
-    """What was done in a sandbox last, newest first."""
+    """What was done in a sandbox last, newest first; `progress` of those that run, by their id."""
     if row is None:
         return texts.NO_SUCH_SANDBOX.say(language, name=name)
     head = texts.OPERATIONS_HEAD.say(language, name=row.name)
@@ -81,6 +83,7 @@ def answer_operations(
             state=texts.STATES[operation.state].say(language),
             operation=operation.operation_id,
         )
+        + _say_progress(progress.get(operation.operation_id), language)
         for operation in operations[:MAX_LISTED]
     ]
     return "\n".join([head, *(lines or [texts.NO_OPERATIONS.say(language)])])
@@ -146,6 +149,12 @@ def answer_refused(error: PerlicaError, language: Language) -> str:
         else texts.REFUSED_OTHERWISE.say(language, code=error.code)
     )
     return texts.NOT_DONE.say(language, reason=reason)
+
+
+def _say_progress(progress: CommandProgress | None, language: Language) -> str:
+    if progress is None:
+        return ""
+    return "\n  " + say_output(progress.output_bytes, progress.last_line.content, language).strip()
 
 
 def _say_row(row: SandboxRow, idle_ms: int, now_ms: int, language: Language) -> str:

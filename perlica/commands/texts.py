@@ -61,6 +61,7 @@ MISTAKES: Mapping[Mistake, Text] = {
         en="an approval's id has five letters or digits, such as K7Q2M",
     ),
     Mistake.bad_code: Text(zh="短码是六位数字", en="the code has six digits"),
+    Mistake.needs_task: Text(zh="缺少任务编号", en="the task's id is missing"),
     Mistake.bad_task: Text(zh="任务编号的样子是 T-7F3KQ2", en="a task's id looks like T-7F3KQ2"),
     Mistake.bad_operation: Text(
         zh="请写操作编号，以 op- 开头，可用 .recovery 查到",
@@ -90,6 +91,9 @@ USAGES: Mapping[CommandName, Text] = {
     CommandName.deny: Text(zh=".deny 编号", en=".deny ID"),
     CommandName.status: Text(zh=".status", en=".status"),
     CommandName.cancel: Text(zh=".cancel 或 .cancel 任务编号", en=".cancel or .cancel TASK"),
+    CommandName.tasks: Text(zh=".tasks", en=".tasks"),
+    CommandName.task: Text(zh=".task 任务编号", en=".task TASK"),
+    CommandName.audit: Text(zh=".audit 或 .audit 任务编号", en=".audit or .audit TASK"),
     CommandName.recovery: Text(
         zh=".recovery 或 .recovery resolve 操作编号 依据",
         en=".recovery or .recovery resolve OPERATION REASON",
@@ -106,6 +110,7 @@ USAGES: Mapping[CommandName, Text] = {
         zh=".orphans 或 .orphans delete 编号", en=".orphans or .orphans delete NUMBER"
     ),
     CommandName.node: Text(zh=".node 或 .node writeoff 节点", en=".node or .node writeoff NODE"),
+    CommandName.whoami: Text(zh=".whoami", en=".whoami"),
     CommandName.help: Text(zh=".help", en=".help"),
 }
 
@@ -116,6 +121,9 @@ SUMMARIES: Mapping[CommandName, Text] = {
         zh="任务、审批、沙箱和连接", en="task, approvals, sandboxes, connection"
     ),
     CommandName.cancel: Text(zh="停止当前任务", en="stop the current task"),
+    CommandName.tasks: Text(zh="最近的任务", en="recent tasks"),
+    CommandName.task: Text(zh="一个任务的经过", en="what became of one task"),
+    CommandName.audit: Text(zh="审计记录", en="the audit"),
     CommandName.recovery: Text(
         zh="查看、了结结果不明的操作", en="see and settle operations of unknown outcome"
     ),
@@ -123,6 +131,7 @@ SUMMARIES: Mapping[CommandName, Text] = {
     CommandName.image: Text(zh="查看、更换沙箱镜像", en="see and switch the sandbox image"),
     CommandName.orphans: Text(zh="没清理干净的沙箱", en="what could not be cleaned up"),
     CommandName.node: Text(zh="节点状态、核销失联节点", en="nodes, and writing a lost one off"),
+    CommandName.whoami: Text(zh="自己的 QQ 号和角色", en="one's own QQ number and role"),
     CommandName.help: Text(zh="这份说明", en="this help"),
 }
 

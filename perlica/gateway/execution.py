@@ -19,8 +19,8 @@ from perlica.domain.ids import CallId, OperationId, new_operation_id
 from perlica.domain.operation import OperationState
 from perlica.domain.plan import Level, hash_plan
 from perlica.domain.ports import SandboxJob, SandboxRunner
-from perlica.domain.task import EndReason
-from perlica.gateway.asker import Asker
+from perlica.domain.task import EndReason, TaskState
+from perlica.gateway.asker import Asker, TaskAsker
 from perlica.gateway.ends import Answered, CallEnd, Ended, answer, refusal
 from perlica.gateway.tickets import audit_detail
 from perlica.gateway.tool import InSandbox, Instant, Planned
@@ -30,6 +30,7 @@ from perlica.stores.audit import AuditStore
 from perlica.stores.database import Database
 from perlica.stores.operations import NewOperation, OperationStore
 from perlica.stores.sessions import SessionStore
+from perlica.stores.tasks import TaskStore
 
 _UNKNOWN = (
     "the outcome is unknown: it may have happened. It is not repeated; an Owner has to look"
@@ -118,6 +119,7 @@ class Executor:
     def _insert(self, execution: Execution) -> None:
         """The operation's row, the ticket's consumption and the call's move, all or nothing."""
         plan, asker, ticket = execution.planned.plan, execution.asker, execution.ticket
+        _require_running(self.database, asker)
         plan_hash = hash_plan(plan)
         if ticket is not None:
             ApprovalStore(self.database).consume(ticket.id, plan_hash=plan_hash, now_ms=now_ms())
@@ -156,6 +158,18 @@ def _stored_plan(planned: Planned) -> Protected:
     if sealed.content:
         return sealed
     return protect({"action": planned.plan.action, "withheld": True}, Channel.TOOL_ARGUMENTS)
+
+
+def _require_running(database: Database, asker: Asker) -> None:
+    """A loop that goes on after its task has ended, or moved on, begins nothing more.
+
+    Raises: StaleState, which rolls the caller's transaction back.
+    """
+    if not isinstance(asker, TaskAsker):
+        return
+    task = TaskStore(database).find_task(asker.task.id)
+    if task is None or task.state is not TaskState.running or task.step != asker.task.step:
+        raise StaleState("task_moved", f"task {asker.task.id} is not at this step any more")
 
 
 def _dispatch(database: Database, call: CallId) -> None:

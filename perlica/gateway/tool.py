@@ -30,6 +30,7 @@ class ToolSettings:
 
     nodes: tuple[str, ...]
     sandbox_limits: SandboxLimits
+    network: str
     idle_ms: int
     exec_within_s: int
     output_limit_bytes: int

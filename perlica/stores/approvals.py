@@ -104,9 +104,11 @@ SELECT * FROM approvals WHERE origin_kind = 'command' AND origin_id = :origin_id
 ORDER BY created_at_ms DESC, rowid DESC LIMIT 1
 """
 _APPROVED_COMMANDS: Final = """
-SELECT * FROM approvals WHERE state = 'approved' AND origin_kind = 'command'
+SELECT * FROM approvals INDEXED BY approvals_living
+WHERE state IN ('pending', 'approved') AND state = 'approved' AND origin_kind = 'command'
 ORDER BY created_at_ms, rowid
 """
+_FOR_TASK: Final = "SELECT * FROM approvals WHERE task_id = :task_id ORDER BY created_at_ms, rowid"
 _DUE: Final = """
 SELECT 1 FROM approvals WHERE state IN ('pending', 'approved') AND expires_at_ms <= :now_ms LIMIT 1
 """
@@ -187,6 +189,10 @@ class ApprovalStore:
     def list_approved_commands(self) -> tuple[Ticket, ...]:
         """Tickets of Owners' commands that were approved and not spent yet, oldest first."""
         return _tickets(self._db.query(_APPROVED_COMMANDS))
+
+    def list_for_task(self, task: TaskId) -> tuple[Ticket, ...]:
+        """All tickets of a task in the order they were drawn."""
+        return _tickets(self._db.query(_FOR_TASK, {"task_id": task}))
 
     def has_due(self, now_ms: int) -> bool:
         """Whether `expire_due` would move any; a read, for a caller that asks every second."""

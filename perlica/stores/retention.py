@@ -114,11 +114,18 @@ _RULES: Final = (
         table="operations",
         condition=f"created_at_ms < :audit_ms AND state NOT IN {_OPEN_OPERATIONS}",
     ),
+    _Rule(table="orphans", condition="cleared_at_ms < :audit_ms"),
     _Rule(
         table="sandboxes",
-        condition="""ended_at_ms < :audit_ms AND NOT EXISTS (
-            SELECT 1 FROM sandbox_operations WHERE sandbox_id = sandboxes.id)""",
+        condition="""ended_at_ms < :audit_ms
+            AND NOT EXISTS (SELECT 1 FROM sandbox_operations WHERE sandbox_id = sandboxes.id)
+            AND NOT EXISTS (SELECT 1 FROM orphans WHERE sandbox_id = sandboxes.id)""",
     ),
+    _Rule(
+        table="image_switches",
+        condition="changed_at_ms < :audit_ms AND state = 'activated'",
+    ),
+    _Rule(table="node_observations", condition="last_at_ms < :audit_ms"),
     _Rule(table="audit_events", condition="at_ms < :audit_ms"),
     _Rule(
         table="message_days",

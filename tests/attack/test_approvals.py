@@ -7,6 +7,7 @@ import time_machine
 
 from perlica.demo.model import Reply, ScriptedModel
 from perlica.demo.napcat import NapCatStandIn
+from perlica.demo.napcat.segments import Segment
 from tests.behaviour.asking import ask_for_delete, delete
 from tests.behaviour.live import (
     GUEST,
@@ -39,6 +40,7 @@ def test_an_approved_delete_runs_once_and_the_same_approval_again_is_refused(
     assert live.backend.reconcile() == ()
 
 
+@pytest.mark.evidence(9)
 def test_nothing_is_deleted_while_nobody_has_approved(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
@@ -52,6 +54,7 @@ def test_nothing_is_deleted_while_nobody_has_approved(
     assert live.count(PENDING) == 1
 
 
+@pytest.mark.evidence(9)
 @pytest.mark.parametrize("who", [MEMBER, GUEST])
 def test_somebody_who_is_no_owner_cannot_approve_with_the_right_code(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn, who: int
@@ -66,6 +69,7 @@ def test_somebody_who_is_no_owner_cannot_approve_with_the_right_code(
     assert live.count("SELECT attempts FROM approvals") == 0
 
 
+@pytest.mark.evidence(9)
 def test_a_wrong_code_is_refused_and_five_of_them_close_the_ticket_for_the_right_one(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
@@ -82,6 +86,7 @@ def test_a_wrong_code_is_refused_and_five_of_them_close_the_ticket_for_the_right
     assert live.count(PENDING) == 1
 
 
+@pytest.mark.evidence(9)
 def test_a_ticket_is_worthless_after_ten_minutes(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
@@ -99,6 +104,7 @@ def test_a_ticket_is_worthless_after_ten_minutes(
     assert live.count("SELECT count(*) FROM approvals WHERE state = 'expired'") == 1
 
 
+@pytest.mark.evidence(9)
 def test_a_denied_delete_is_told_to_the_model_and_never_runs(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
@@ -133,6 +139,54 @@ def test_ticket_code_and_commands_never_reach_the_model(
     assert live.count("SELECT count(*) FROM group_messages WHERE kind = 'control'") == 1
 
 
+@pytest.mark.evidence(10)
+def test_an_approval_behind_a_mention_is_a_command_and_nothing_else(
+    live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
+) -> None:
+    question, ticket, code = ask_for_delete(napcat, model)
+    model.add(Reply(text="删好了"))
+
+    napcat.say(OWNER, f".approve {ticket} {code}", mention=True)
+    napcat.wait_for_reply(is_final, after=question)
+
+    assert live.count(DELETIONS + " AND state = 'succeeded'") == 1
+    assert live.count("SELECT count(*) FROM tasks") == 1
+    assert not any("正忙" in message.text for message in napcat.sent)
+    assert code not in json.dumps(model.requests, ensure_ascii=False)
+
+
+@pytest.mark.evidence(10)
+def test_a_forwarded_approval_puts_neither_id_nor_code_into_a_request(
+    live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
+) -> None:
+    question, ticket, code = ask_for_delete(napcat, model)
+    model.add(Reply(text="没有删"), Reply(text="好"))
+    inner = {"message": [{"type": "text", "data": {"text": question.text}}], "user_id": 10000}
+    forward: Segment = {"type": "forward", "data": {"id": "1", "content": [inner]}}
+
+    napcat.say(MEMBER, [forward])
+    napcat.say(MEMBER, question.text)
+    napcat.say(OWNER, f".deny {ticket}")
+    first = napcat.wait_for_reply(is_final, after=question)
+    again = napcat.say(MEMBER, "把审批再发一遍", mention=True)
+    napcat.wait_for_reply(is_final, after=again)
+
+    assert first.text
+    seen = json.dumps(model.requests, ensure_ascii=False)
+    assert ticket not in seen
+    assert code not in seen
+    assert ticket.encode() not in _stored_talk(live)
+    assert code.encode() not in _stored_talk(live)
+
+
+def _stored_talk(live: LivePerlica) -> bytes:
+    """What is kept of what members said, their commands apart: those never leave the intake."""
+    with live.database() as database:
+        rows = database.query("SELECT content FROM group_messages WHERE kind <> 'control'")
+    return "\n".join(str(row["content"]) for row in rows).encode()
+
+
+@pytest.mark.evidence(9)
 def test_a_second_delete_of_the_same_task_needs_a_ticket_of_its_own(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
@@ -147,6 +201,7 @@ def test_a_second_delete_of_the_same_task_needs_a_ticket_of_its_own(
     assert "no sandbox" in results[-1]
 
 
+@pytest.mark.evidence(9)
 def test_an_approval_from_a_quote_a_second_line_or_the_model_does_nothing(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
@@ -161,6 +216,7 @@ def test_an_approval_from_a_quote_a_second_line_or_the_model_does_nothing(
     assert live.count(DELETIONS) == 0
 
 
+@pytest.mark.evidence(9)
 def test_cancelling_the_task_makes_its_ticket_worthless(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:

@@ -19,6 +19,7 @@ from tests.behaviour.live import (
     MEMBER,
     OTHER_OWNER,
     OWNER,
+    PATIENCE_S,
     LivePerlica,
     is_final,
     live_config,
@@ -103,6 +104,7 @@ def test_a_target_that_is_gone_at_the_approval_voids_the_ticket_and_says_so(
     assert live.count(DELETIONS) == 0
 
 
+@pytest.mark.evidence(9)
 def test_a_member_who_tries_the_right_code_stands_in_the_audit(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
@@ -163,6 +165,7 @@ def test_somebody_who_is_no_owner_any_more_cannot_approve_what_he_was_asked(
     assert live.count(DELETIONS) == 0
 
 
+@pytest.mark.evidence(9)
 def test_a_question_that_cannot_be_delivered_ends_the_wait_and_says_so(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
@@ -183,6 +186,7 @@ def test_a_question_that_cannot_be_delivered_ends_the_wait_and_says_so(
     assert live.count(DELETIONS) == 0
 
 
+@pytest.mark.evidence(9)
 def test_ten_minutes_without_a_connection_expire_the_question_and_free_the_slot(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
@@ -194,15 +198,16 @@ def test_ten_minutes_without_a_connection_expire_the_question_and_free_the_slot(
         clock.shift(601)
         wait_until(lambda: live.count("SELECT count(*) FROM tasks WHERE state='completed'") == 1)
 
-        expired = napcat.wait_for_reply(lambda m: "已过期" in m.text, 30, after=question)
-        napcat.wait_for_reply(is_final, 30, after=question)
+        expired = napcat.wait_for_reply(lambda m: "已过期" in m.text, PATIENCE_S, after=question)
+        napcat.wait_for_reply(is_final, PATIENCE_S, after=question)
         following = napcat.say(MEMBER, "下一件", mention=True)
-        answer = napcat.wait_for_reply(is_final, 30, after=following)
+        answer = napcat.wait_for_reply(is_final, PATIENCE_S, after=following)
     assert ticket in expired.text
     assert "下一个" in answer.text
     assert live.count(DELETIONS) == 0
 
 
+@pytest.mark.evidence(9)
 def test_pending_questions_stand_in_the_status(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
@@ -216,6 +221,7 @@ def test_pending_questions_stand_in_the_status(
     assert "等待 Owner 审批" in status.text
 
 
+@pytest.mark.evidence(9)
 def test_a_question_whose_task_was_cancelled_before_it_went_out_is_never_asked(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
@@ -228,5 +234,38 @@ def test_a_question_whose_task_was_cancelled_before_it_went_out_is_never_asked(
     wait_until(lambda: live.count("SELECT count(*) FROM tasks WHERE state='cancelled'") == 1)
     napcat.unmute_bot()
 
-    napcat.wait_for_reply(lambda m: "已取消" in m.text, 30)
+    napcat.wait_for_reply(lambda m: "已取消" in m.text, PATIENCE_S)
     assert not any(APPROVE.search(message.text) for message in napcat.sent)
+
+
+@pytest.mark.evidence(1)
+@pytest.mark.evidence(9)
+@pytest.mark.parametrize("elsewhere", [{"group_id": 1}, {"message_type": "private"}])
+def test_an_owner_cannot_approve_from_another_group_or_in_private(
+    live: LivePerlica,
+    model: ScriptedModel,
+    napcat: NapCatStandIn,
+    elsewhere: dict[str, object],
+) -> None:
+    _, ticket, code = ask_for_delete(napcat, model)
+    frame = {
+        "post_type": "message",
+        "message_type": "group",
+        "sub_type": "normal",
+        "group_id": napcat.group_id,
+        "user_id": OWNER,
+        "self_id": napcat.self_id,
+        "time": 1_796_036_873,
+        "message_id": 4_711,
+        "real_seq": "4711",
+        "message": [{"type": "text", "data": {"text": f".approve {ticket} {code}"}}],
+    }
+
+    napcat.inject({**frame, **elsewhere})
+    said = napcat.say(OWNER, ".status")
+    status = napcat.wait_for_reply(after=said)
+
+    assert ticket in status.text
+    assert live.count(PENDING) == 1
+    assert live.count(DELETIONS) == 0
+    assert live.count("SELECT count(*) FROM commands") == 1

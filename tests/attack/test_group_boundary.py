@@ -36,6 +36,7 @@ def test_a_message_of_another_group_leaves_no_trace(
     assert str(other) not in caplog.text
 
 
+@pytest.mark.evidence(1)
 def test_a_forged_account_or_a_private_message_is_nobody(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
@@ -61,6 +62,7 @@ def test_a_forged_account_or_a_private_message_is_nobody(
     assert word.encode() not in live.raw_files()
 
 
+@pytest.mark.evidence(14)
 def test_the_same_message_delivered_again_does_nothing(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:

@@ -1,19 +1,20 @@
-"""A model that hangs blocks nobody: `.status` answers and `.cancel` takes effect within 2 s."""
+"""A model that hangs blocks nobody: `.status` answers and `.cancel` takes effect.
 
-import time
+How soon is measured by `benchmarks/cancel.py`.
+"""
 
 import pytest
 
 from perlica.demo.model import Drip, HeadersThenSilent, Reply, ScriptedModel, Silent
 from perlica.demo.napcat import NapCatStandIn
-from tests.behaviour.live import MEMBER, OWNER, LivePerlica, is_final, wait_until
+from tests.behaviour.live import MEMBER, OWNER, PATIENCE_S, LivePerlica, is_final, wait_until
 
-WITHIN_S = 2.0
 HANGS = [Silent(), HeadersThenSilent(), Drip(), Drip(what="byte")]
 
 
+@pytest.mark.evidence(14)
 @pytest.mark.parametrize("hang", HANGS, ids=lambda hang: repr(hang)[:24])
-def test_status_answers_and_cancel_closes_the_socket_within_two_seconds(
+def test_status_answers_and_cancel_closes_the_socket_while_a_model_hangs(
     live: LivePerlica,
     model: ScriptedModel,
     napcat: NapCatStandIn,
@@ -24,21 +25,17 @@ def test_status_answers_and_cancel_closes_the_socket_within_two_seconds(
     model.wait_for_request()
 
     asked = napcat.say(OWNER, ".status")
-    status = napcat.wait_for_reply(within_s=WITHIN_S, after=asked)
-    began = time.monotonic()
+    status = napcat.wait_for_reply(within_s=PATIENCE_S, after=asked)
     napcat.say(MEMBER, ".cancel")
-    model.wait_for_disconnect(WITHIN_S)
-    wait_until(
-        lambda: live.count("SELECT count(*) FROM tasks WHERE state = 'cancelled'") == 1, WITHIN_S
-    )
-    took = time.monotonic() - began
+    model.wait_for_disconnect(PATIENCE_S)
+    wait_until(lambda: live.count("SELECT count(*) FROM tasks WHERE state = 'cancelled'") == 1)
 
     assert "T-" in status.text
-    assert took < WITHIN_S
     following = napcat.say(MEMBER, "再来", mention=True)
     napcat.wait_for_reply(lambda m: "下一个任务也行" in m.text, after=following)
 
 
+@pytest.mark.evidence(14)
 def test_a_running_command_ends_with_the_cancel(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
@@ -52,5 +49,5 @@ def test_a_running_command_ends_with_the_cancel(
     napcat.say(MEMBER, ".cancel")
 
     cancelled = "SELECT count(*) FROM operations WHERE state = 'cancelled'"
-    wait_until(lambda: live.count(cancelled) == 1, WITHIN_S)
+    wait_until(lambda: live.count(cancelled) == 1)
     assert napcat.wait_for_reply(is_final).text

@@ -3,14 +3,17 @@
 import time
 from pathlib import Path
 
+import pytest
+
 from perlica.demo.model import Reply, ScriptedModel, Silent
 from perlica.demo.napcat import NapCatStandIn
-from tests.behaviour.live import MEMBER, config_text, is_final, wait_until
+from tests.behaviour.live import MEMBER, PATIENCE_S, config_text, is_final, wait_until
 from tests.recovery.process import service_process
 
 STOPS_WITHIN_S = 10.0
 
 
+@pytest.mark.evidence(14)
 def test_sigterm_with_a_hanging_model_ends_within_ten_seconds_and_the_task_goes_on(
     tmp_path: Path, napcat: NapCatStandIn, model: ScriptedModel
 ) -> None:
@@ -25,7 +28,7 @@ def test_sigterm_with_a_hanging_model_ends_within_ten_seconds_and_the_task_goes_
         code = service.terminate()
         took_s = time.monotonic() - began
         service.start()
-        answer = napcat.wait_for_reply(is_final, 20, after=asked)
+        answer = napcat.wait_for_reply(is_final, PATIENCE_S, after=asked)
 
         assert code == 0
         assert took_s < STOPS_WITHIN_S
@@ -33,6 +36,7 @@ def test_sigterm_with_a_hanging_model_ends_within_ten_seconds_and_the_task_goes_
         assert service.count("SELECT count(*) FROM tasks") == 1
 
 
+@pytest.mark.evidence(13)
 def test_a_second_instance_over_the_same_state_does_not_start(
     tmp_path: Path, napcat: NapCatStandIn, model: ScriptedModel
 ) -> None:

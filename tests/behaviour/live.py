@@ -29,7 +29,7 @@ from perlica.stores.database import Database
 from perlica.stores.migrations import check_target, migrate
 
 OWNER, OTHER_OWNER, MEMBER, GUEST = 30001, 30002, 30003, 30009
-PATIENCE_S = 15.0
+PATIENCE_S = 45.0
 
 
 NODE = "test-node"

@@ -1,5 +1,7 @@
 """The initial context: configured, versioned, protected, and never above the rules."""
 
+import pytest
+
 from perlica.demo.model import Reply, ScriptedModel
 from perlica.demo.napcat import NapCatStandIn
 from tests.behaviour.conftest import MakeLive
@@ -27,6 +29,7 @@ def test_the_configured_context_reaches_the_model_with_its_version_between_the_r
     assert live.count("SELECT count(*) FROM tasks WHERE context_version = '7'") == 1
 
 
+@pytest.mark.evidence(5)
 def test_a_credential_in_the_context_reaches_nobody(
     make_live: MakeLive, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:

@@ -9,13 +9,14 @@ from perlica.demo.model import Call, Garbage, Reply, ScriptedModel, Unfinished
 from perlica.demo.napcat import NapCatStandIn
 from tests.behaviour.asking import create, run
 from tests.behaviour.conftest import MakeLive
-from tests.behaviour.live import MEMBER, OWNER, LivePerlica, is_final, marker
+from tests.behaviour.live import MEMBER, OWNER, PATIENCE_S, LivePerlica, is_final, marker
 from tests.behaviour.test_levels import results
 
 COMMANDS = "SELECT count(*) FROM operations WHERE action = 'sandbox.exec'"
 TRUE = '{"sandbox":"main","argv":["true"]}'
 
 
+@pytest.mark.evidence(8)
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -106,6 +107,7 @@ def test_half_a_call_in_a_turn_that_was_cut_off_does_not_run(
     assert live.count(COMMANDS) == 0
 
 
+@pytest.mark.evidence(12)
 def test_the_final_message_lists_what_was_really_done_whatever_the_model_claims(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
@@ -116,6 +118,7 @@ def test_the_final_message_lists_what_was_really_done_whatever_the_model_claims(
     assert "【实际执行】无" in napcat.wait_for_reply(is_final, after=asked).text
 
 
+@pytest.mark.evidence(10)
 @pytest.mark.parametrize(
     "text",
     [
@@ -179,7 +182,7 @@ def test_many_medium_results_cannot_overflow_what_the_model_reads(
     model.add(*[Reply(text="好")] * 2)
 
     asked = napcat.say(MEMBER, "很多输出", mention=True)
-    napcat.wait_for_reply(is_final, 30, after=asked)
+    napcat.wait_for_reply(is_final, PATIENCE_S, after=asked)
 
     told = results(model)
     assert sum(map(len, told)) < 70_000

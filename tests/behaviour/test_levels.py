@@ -19,6 +19,7 @@ def results(model: ScriptedModel) -> list[str]:
     return [str(m["content"]) for m in model.requests[-1]["messages"] if m["role"] == "tool"]
 
 
+@pytest.mark.evidence(7)
 def test_a_low_action_runs_without_asking_and_is_audited(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
@@ -32,6 +33,7 @@ def test_a_low_action_runs_without_asking_and_is_audited(
     assert live.count(audited) == 1
 
 
+@pytest.mark.evidence(12)
 def test_medium_actions_of_one_turn_are_announced_in_one_message(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
@@ -51,6 +53,7 @@ def test_medium_actions_of_one_turn_are_announced_in_one_message(
     assert "修改沙箱描述" in announced[0]
 
 
+@pytest.mark.evidence(9)
 def test_what_ran_by_itself_is_announced_before_the_question_that_follows_it(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
@@ -109,6 +112,7 @@ def test_an_action_that_the_policy_does_not_list_is_refused_and_audited(
     assert live.count(refused) == 1
 
 
+@pytest.mark.evidence(8)
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [

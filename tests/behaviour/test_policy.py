@@ -87,6 +87,7 @@ def test_every_action_has_words_that_people_read() -> None:
     assert {action for action, _ in read_policy(None).levels} <= set(ACTIONS)
 
 
+@pytest.mark.evidence(8)
 def test_a_policy_that_was_read_cannot_be_changed() -> None:
     policy = read_policy(None)
 
@@ -96,6 +97,7 @@ def test_a_policy_that_was_read_cannot_be_changed() -> None:
         policy.version = "mine"  # type: ignore[misc]
 
 
+@pytest.mark.evidence(8)
 @pytest.mark.parametrize(
     "text",
     [
@@ -117,6 +119,7 @@ def test_a_doubtful_policy_file_stops_the_start(tmp_path: Path, text: str) -> No
         read_policy(file)
 
 
+@pytest.mark.evidence(8)
 def test_a_missing_policy_file_stops_the_start(tmp_path: Path) -> None:
     with pytest.raises(Misconfigured):
         read_policy(tmp_path / "nowhere.toml")

@@ -34,6 +34,7 @@ def test_talk_without_a_mention_makes_no_task(
     assert live.count("SELECT count(*) FROM group_messages") == 2
 
 
+@pytest.mark.evidence(2)
 def test_people_who_are_not_listed_get_no_task_and_no_reply(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:

@@ -107,6 +107,7 @@ def test_a_limit_of_the_configuration_can_only_tighten_the_window(
     assert ": 三" in window
 
 
+@pytest.mark.evidence(10)
 def test_later_talk_commands_and_other_tasks_do_not_join_the_session(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:

@@ -129,6 +129,7 @@ def test_only_owners_decide_and_settle() -> None:
     assert owners_only == {
         CommandName.approve,
         CommandName.deny,
+        CommandName.audit,
         CommandName.recovery,
         CommandName.sbx,
         CommandName.image,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perlica.commands import sandbox_texts
+from perlica.commands import record_texts, sandbox_texts
 from perlica.commands import texts as command_texts
 from perlica.domain.ids import OperationId, TaskId, TicketId
 from perlica.domain.task import EndReason, TaskState
@@ -27,7 +27,7 @@ from perlica.domain.texts import (
 )
 from perlica.gateway import approval_text
 
-_MODULES = (command_texts, sandbox_texts, notices, sandboxes, actions, approval_text)
+_MODULES = (command_texts, record_texts, sandbox_texts, notices, sandboxes, actions, approval_text)
 TASK = TaskId("T-7F3KQ2")
 
 
@@ -64,6 +64,7 @@ def test_every_action_of_the_packaged_policy_has_a_label() -> None:
     assert actions.label_action("new.action\n", Language.zh) == "new.action\\n"
 
 
+@pytest.mark.evidence(2)
 @pytest.mark.parametrize("language", Language)
 def test_a_busy_answer_says_who_and_for_how_long(language: Language) -> None:
     said = notices.say_busy(

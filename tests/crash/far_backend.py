@@ -24,6 +24,7 @@ from perlica.domain.sandbox import (
     BackendSandbox,
     Command,
     ListFiles,
+    NodeSurvey,
     OperationFate,
     OperationLookUp,
     ReadFile,
@@ -186,11 +187,9 @@ class FarBackend:
         everything: tuple[BackendSandbox, ...] = self._ask("reconcile")
         return everything
 
-    def __getattr__(self, name: str) -> Any:
-        """Whatever else the contract holds is a question without an effect."""
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return lambda **given: self._ask(name, **given)
+    def survey(self) -> NodeSurvey:
+        seen: NodeSurvey = self._ask("survey")
+        return seen
 
     def _ask(self, method: str, /, **given: object) -> Any:
         try:

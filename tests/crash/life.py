@@ -8,7 +8,6 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -235,8 +234,3 @@ def _read_points(journal: Path) -> list[Point]:
 def _fast_directory() -> str | None:
     """A kill leaves the page cache as it is, so nothing is lost in memory; and it is fast."""
     return "/dev/shm" if Path("/dev/shm").is_dir() else None
-
-
-def common(lists: Sequence[Sequence[Point]]) -> set[Point]:
-    """The points that every one of several runs passed."""
-    return set.intersection(*(set(points) for points in lists))

@@ -14,7 +14,7 @@ from pathlib import Path
 from perlica.demo.model import Call, Reply, ScriptedModel
 from perlica.demo.napcat import Message, NapCatStandIn
 from tests.behaviour.conftest import MakeLive
-from tests.behaviour.live import MEMBER, LivePerlica, is_final
+from tests.behaviour.live import MEMBER, PATIENCE_S, LivePerlica, is_final
 
 ROUNDS = 200
 _QUESTION = re.compile(r"\.approve\s+(\S+)\s+(\d{6})")
@@ -66,20 +66,24 @@ class Rounds:
         self.live: LivePerlica = make_live(model.base_url, extra=f'[policy]\nfile = "{policy}"\n')
         self._model = model
         self._napcat = napcat
-        self._do(Call(tool="sandbox_manage", arguments={"action": "create", "name": "main"}))
+        self.do(Call(tool="sandbox_manage", arguments={"action": "create", "name": "main"}))
 
-    def _do(self, call: Call) -> None:
+    def do(self, call: Call) -> None:
+        """One task with one call that needs nobody."""
         self._model.add(Reply(calls=(call,)), Reply(text="好"))
         asked = self._napcat.say(MEMBER, "准备", mention=True)
-        self._napcat.wait_for_reply(is_final, 30, after=asked)
+        self._napcat.wait_for_reply(is_final, PATIENCE_S, after=asked)
 
     def ask(self) -> Question:
         """A new task that waits for an Owner."""
         stop = Call(tool="sandbox_manage", arguments={"action": "stop", "name": "main"})
         self._model.add(Reply(calls=(stop,)), Reply(text="好"))
-        asked = self._napcat.say(MEMBER, "停掉", mention=True)
+        return self.wait_for_question(self._napcat.say(MEMBER, "停掉", mention=True))
+
+    def wait_for_question(self, after: Message) -> Question:
+        """The next question that goes to the group."""
         message = self._napcat.wait_for_reply(
-            lambda m: bool(_QUESTION.search(m.text)), 30, after=asked
+            lambda m: bool(_QUESTION.search(m.text)), PATIENCE_S, after=after
         )
         found = _QUESTION.search(message.text)
         assert found is not None
@@ -87,7 +91,7 @@ class Rounds:
 
     def finish(self, question: Question) -> Outcome:
         """Wait for the end of the task, then look."""
-        self._napcat.wait_for_reply(is_final, 30, after=question.message)
+        self._napcat.wait_for_reply(is_final, PATIENCE_S, after=question.message)
         with self.live.database() as database:
             ticket = database.query("SELECT state FROM approvals WHERE id = ?", (question.ticket,))
             verdicts = database.query(

@@ -11,14 +11,17 @@ import time_machine
 
 from actors.base import tell_safely
 from actors.messages import Tick
-from perlica.demo.model import ScriptedModel
+from perlica.demo.model import Call, Held, Reply, ScriptedModel
 from perlica.demo.napcat import NapCatStandIn
 from tests.behaviour.conftest import MakeLive
-from tests.behaviour.live import OTHER_OWNER, OWNER
+from tests.behaviour.live import MEMBER, OTHER_OWNER, OWNER, PATIENCE_S, LivePerlica, wait_until
+from tests.printing import printer
 from tests.race.rounds import ROUNDS, Outcome, Question, Rounds, at_once
 
 DECISIONS = {"approved", "denied"}
 AROUND_MS = 25
+TASKS = "SELECT count(*) FROM tasks"
+TRIGGERS = "SELECT count(*) FROM group_messages WHERE kind = 'trigger'"
 
 
 @pytest.fixture
@@ -45,7 +48,7 @@ def _decided(outcome: Outcome) -> list[str]:
 @pytest.mark.evidence(9)
 @pytest.mark.timeout(900)
 def test_of_two_approvals_and_a_denial_in_the_same_millisecond_one_counts(
-    rounds: Rounds, napcat: NapCatStandIn
+    rounds: Rounds, napcat: NapCatStandIn, pytestconfig: pytest.Config
 ) -> None:
     seen: Counter[str] = Counter()
     for _ in range(ROUNDS):
@@ -58,14 +61,14 @@ def test_of_two_approvals_and_a_denial_in_the_same_millisecond_one_counts(
         seen[decision] += 1
         assert outcome.executions == (1 if decision == "approved" else 0)
         assert outcome.state == ("consumed" if decision == "approved" else "denied")
-    print(f"\nsame millisecond: {dict(seen)} in {ROUNDS} rounds")
+    printer(pytestconfig)(f"same millisecond: {dict(seen)} in {ROUNDS} rounds")
     assert sum(seen.values()) == ROUNDS
 
 
 @pytest.mark.evidence(9)
 @pytest.mark.timeout(900)
 def test_around_the_tenth_minute_a_ticket_pays_in_time_or_not_at_all(
-    rounds: Rounds, napcat: NapCatStandIn
+    rounds: Rounds, napcat: NapCatStandIn, pytestconfig: pytest.Config
 ) -> None:
     seen: Counter[str] = Counter()
     draw = random.Random(1)
@@ -84,7 +87,7 @@ def test_around_the_tenth_minute_a_ticket_pays_in_time_or_not_at_all(
             assert len(decisions) <= 1
             assert outcome.executions == (1 if outcome.state == "consumed" else 0)
             assert _was_in_time(rounds, question)
-    print(f"\ntenth minute: {dict(seen)} in {ROUNDS} rounds")
+    printer(pytestconfig)(f"tenth minute: {dict(seen)} in {ROUNDS} rounds")
     assert sum(seen.values()) == ROUNDS
 
 
@@ -105,3 +108,56 @@ def _was_in_time(rounds: Rounds, question: Question) -> bool:
             (question.ticket,),
         )
     return not late
+
+
+@pytest.mark.evidence(13)
+@pytest.mark.timeout(600)
+def test_of_three_mentions_in_the_same_millisecond_one_becomes_the_task(
+    rounds: Rounds, napcat: NapCatStandIn, model: ScriptedModel
+) -> None:
+    for number in range(ROUNDS // 4):
+        _mention_thrice(rounds.live, napcat, model, f"第{number}轮做完")
+
+
+def _mention_thrice(
+    live: LivePerlica, napcat: NapCatStandIn, model: ScriptedModel, answer: str
+) -> None:
+    tasks, triggers = live.count(TASKS), live.count(TRIGGERS)
+    held = Held(reply=Reply(text=answer))
+    model.add(held)
+
+    at_once(
+        [
+            partial(napcat.say, OWNER, "一", mention=True),
+            partial(napcat.say, OTHER_OWNER, "二", mention=True),
+            partial(napcat.say, MEMBER, "三", mention=True),
+        ]
+    )
+
+    wait_until(lambda: live.count(TRIGGERS) == triggers + 3)
+    assert live.count(TASKS) == tasks + 1
+    assert live.count(f"{TASKS} WHERE ended_at_ms IS NULL") == 1
+    held.released.set()
+    napcat.wait_for_reply(lambda m: answer in m.text, PATIENCE_S)
+
+
+@pytest.mark.evidence(9)
+@pytest.mark.timeout(300)
+def test_thirty_risky_calls_of_one_turn_need_thirty_approvals(
+    rounds: Rounds, napcat: NapCatStandIn, model: ScriptedModel
+) -> None:
+    rounds.do(Call(tool="sandbox_manage", arguments={"action": "create", "name": "other"}))
+    calls = [
+        Call(tool="sandbox_manage", arguments={"action": "stop", "name": name})
+        for name in ("main", "other") * 15
+    ]
+    model.add(Reply(calls=tuple(calls)), Reply(text="全部停过"))
+    last = napcat.say(MEMBER, "停三十次", mention=True)
+
+    for _ in calls:
+        question = rounds.wait_for_question(last)
+        napcat.say(OWNER, question.approve)
+        last = question.message
+
+    napcat.wait_for_reply(lambda m: "全部停过" in m.text, PATIENCE_S)
+    assert rounds.live.count("SELECT count(*) FROM approvals WHERE state = 'consumed'") == 30

@@ -23,6 +23,7 @@ from perlica.gateway.tool import Instant, Planned, ToolResult
 from perlica.stores.approvals import ApprovalStore
 from perlica.stores.database import Database
 from perlica.stores.migrations import check_target, migrate
+from tests.printing import printer
 from tests.race.rounds import ROUNDS, at_once
 
 GROUP, SELF, OWNER, OTHER = GroupId(1), UserId(10), UserId(20), UserId(21)
@@ -115,7 +116,9 @@ def _ask(path: Path, planned: Planned) -> tuple[TicketId, str]:
 
 @pytest.mark.evidence(9)
 @pytest.mark.timeout(300)
-def test_a_ticket_is_decided_once_however_many_connections_decide_it(path: Path) -> None:
+def test_a_ticket_is_decided_once_however_many_connections_decide_it(
+    path: Path, pytestconfig: pytest.Config
+) -> None:
     seen: Counter[str] = Counter()
     for number in range(ROUNDS):
         ticket, digest = _ask(path, _plan(lambda: ToolResult(text="", source=""), number))
@@ -135,13 +138,15 @@ def test_a_ticket_is_decided_once_however_many_connections_decide_it(path: Path)
             or ends.count("already_decided") == 2
         )
         seen.update(end for end in ends if end != "already_decided")
-    print(f"\nfirst in the database: {dict(seen)}")
+    printer(pytestconfig)(f"first in the database: {dict(seen)}")
     assert sum(seen.values()) == ROUNDS
 
 
 @pytest.mark.evidence(14)
 @pytest.mark.timeout(300)
-def test_an_approved_ticket_is_spent_once_or_dies_once(path: Path) -> None:
+def test_an_approved_ticket_is_spent_once_or_dies_once(
+    path: Path, pytestconfig: pytest.Config
+) -> None:
     done: list[int] = []
     seen: Counter[str] = Counter()
     lock = threading.Lock()
@@ -172,5 +177,5 @@ def test_an_approved_ticket_is_spent_once_or_dies_once(path: Path) -> None:
         assert found.plan_hash == hash_plan(planned.plan)
         seen[found.state.value] += 1
         assert done.count(number) == (1 if found.state.value == "consumed" else 0)
-    print(f"\nan approved ticket ended: {dict(seen)}")
+    printer(pytestconfig)(f"an approved ticket ended: {dict(seen)}")
     assert sum(seen.values()) == ROUNDS

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from perlica.app.layout import database_path
 from perlica.stores.database import Database
+from tests.recovery.run_with_fault import ARMED
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,6 +32,10 @@ class ServiceProcess:
                 words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
 
+    def arm(self) -> None:
+        """From now on the fault happens when its message comes."""
+        self.config.with_name(ARMED).touch()
+
     def kill(self) -> None:
         """kill -9."""
         if self.child is not None:
@@ -42,7 +47,7 @@ class ServiceProcess:
         assert self.child is not None
         return self.child.wait(within_s)
 
-    def terminate(self, within_s: float = 12.0) -> int:
+    def terminate(self, within_s: float = 45.0) -> int:
         """SIGTERM and wait."""
         assert self.child is not None
         self.child.terminate()

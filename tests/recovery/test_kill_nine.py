@@ -13,7 +13,7 @@ from perlica.domain.errors import PerlicaError
 from perlica.domain.ids import new_operation_id
 from perlica.domain.sandbox import ReadFile
 from tests.behaviour.asking import ask_for_delete, create, run
-from tests.behaviour.live import MEMBER, OWNER, config_text, is_final, wait_until
+from tests.behaviour.live import MEMBER, OWNER, PATIENCE_S, config_text, is_final, wait_until
 from tests.recovery.process import ServiceProcess, service_process
 from tests.sandboxd.process import Daemon
 
@@ -73,7 +73,7 @@ def test_a_command_that_ran_when_the_service_died_runs_once_and_its_output_arriv
 
     service.kill()
     _start_again(service, napcat)
-    napcat.wait_for_reply(is_final, 30, after=asked)
+    napcat.wait_for_reply(is_final, PATIENCE_S, after=asked)
 
     outputs = [m["content"] for r in model.requests for m in r["messages"] if m["role"] == "tool"]
     assert "x\n" in outputs[-1]
@@ -91,7 +91,7 @@ def test_an_approval_that_was_waited_for_when_the_service_died_still_runs_exactl
     service.kill()
     _start_again(service, napcat)
     napcat.say(OWNER, f".approve {ticket} {code}")
-    napcat.wait_for_reply(is_final, 30, after=question)
+    napcat.wait_for_reply(is_final, PATIENCE_S, after=question)
     service.kill()
     _start_again(service, napcat)
     again = napcat.say(OWNER, f".approve {ticket} {code}")
@@ -102,6 +102,7 @@ def test_an_approval_that_was_waited_for_when_the_service_died_still_runs_exactl
     assert daemon.client.health().counts.sandboxes == 0
 
 
+@pytest.mark.evidence(14)
 def test_a_command_that_the_daemon_lost_is_said_to_be_lost_and_not_repeated(
     service: ServiceProcess, model: ScriptedModel, napcat: NapCatStandIn, daemon: Daemon
 ) -> None:
@@ -113,7 +114,7 @@ def test_a_command_that_the_daemon_lost_is_said_to_be_lost_and_not_repeated(
 
     daemon.kill()
     daemon.start()
-    napcat.wait_for_reply(is_final, 30, after=asked)
+    napcat.wait_for_reply(is_final, PATIENCE_S, after=asked)
 
     outputs = [m["content"] for m in model.requests[-1]["messages"] if m["role"] == "tool"]
     assert "x\n" in outputs[-1]

@@ -6,10 +6,18 @@ import pytest
 
 from perlica.demo.model import Reply, ScriptedModel
 from perlica.demo.napcat import NapCatStandIn
-from tests.behaviour.live import MEMBER, OWNER, LivePerlica, config_text, is_final, wait_until
+from tests.behaviour.live import (
+    MEMBER,
+    OWNER,
+    PATIENCE_S,
+    LivePerlica,
+    config_text,
+    is_final,
+    wait_until,
+)
 from tests.recovery.process import service_process
 
-EXITS_WITHIN_S = 10.0
+EXITS_WITHIN_S = 45.0
 
 
 def test_a_message_in_hand_at_three_crashes_is_quarantined_and_announced(
@@ -30,9 +38,9 @@ def test_a_message_in_hand_at_three_crashes_is_quarantined_and_announced(
 
         service.start()
 
-        announced = napcat.wait_for_reply(lambda m: "隔离" in m.text, 20)
+        announced = napcat.wait_for_reply(lambda m: "隔离" in m.text, PATIENCE_S)
         following = napcat.say(MEMBER, "你好", mention=True)
-        napcat.wait_for_reply(lambda m: "还在工作" in m.text, 20, after=following)
+        napcat.wait_for_reply(lambda m: "还在工作" in m.text, PATIENCE_S, after=following)
         quarantined = "SELECT count(*) FROM group_messages WHERE kind = 'quarantined'"
         assert codes == [9, 9, 9]
         assert announced.text
