@@ -45,6 +45,7 @@ from perlica.domain.texts.notices import (
     say_too_large,
 )
 from perlica.protection import Channel, not_scanned, protect
+from perlica.stores.answers import AnswerStore
 from perlica.stores.audit import AuditStore
 from perlica.stores.commands import CommandStore
 from perlica.stores.database import Database
@@ -178,6 +179,9 @@ class Intake:
             case Prepared():
                 return self._store_message(item)
             case Recall():
+                AnswerStore(self.database).mark_recalled(
+                    item.message_id, item.at_ms, author=item.author
+                )
                 rows = MessageStore(self.database).mark_recalled(
                     item.message_id, item.at_ms, author=item.author
                 )

@@ -26,6 +26,7 @@ from perlica.stores.image_switches import ImageSwitchStore
 from perlica.stores.nodes import NodeStore
 from perlica.stores.operations import OperationStore
 from perlica.stores.orphans import OrphanStore
+from perlica.stores.progress import ProgressStore
 from perlica.stores.sandboxes import SandboxRow, SandboxStore
 
 SANDBOX_COMMANDS: Final = frozenset(
@@ -169,8 +170,10 @@ class SandboxDesk:
         row = self._find(name)
         store = SandboxStore(self.database)
         operations = store.list_operations(row.id, _OPERATIONS) if row is not None else ()
+        found = (ProgressStore(self.database).find(o.operation_id) for o in operations)
+        progress = {p.operation: p for p in found if p is not None}
         return sandbox_answers.answer_operations(
-            row, name, operations, now_ms=now, language=self.language
+            row, name, operations, progress=progress, now_ms=now, language=self.language
         )
 
     def _show_image(self) -> str:

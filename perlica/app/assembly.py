@@ -258,7 +258,10 @@ class Assembly:
             ),
             budgets=parts.budgets(config),
             ender=TaskEnder(
-                database=database, language=language, shows_usage=config.task.show_usage
+                database=database,
+                language=language,
+                shows_usage=config.task.show_usage,
+                console_url=(config.console.public_url or "").rstrip("/"),
             ),
             language=language,
             new_transcript=lambda: Transcript(parts.wrap_settings(config)),

@@ -31,11 +31,16 @@ _TRIES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEnder:
-    """Ends tasks over one database connection, in the group's language."""
+    """Ends tasks over one database connection, in the group's language.
+
+    `console_url` is where members reach the web console: an answer that is too long for the group
+    names its task's page there.
+    """
 
     database: Database
     language: Language
     shows_usage: bool = False
+    console_url: str = ""
 
     def end(self, task: Task, *, after: TaskState, reason: EndReason) -> bool:
         """Move the task to a final state wherever it is now; False when it had ended already.
@@ -76,6 +81,7 @@ class TaskEnder:
                 operations=self._operations(task),
                 language=self.language,
                 usage=self._usage(task) if self.shows_usage else None,
+                page_url=f"{self.console_url}/tasks/{task.id}" if self.console_url else "",
             ),
             Channel.OUTBOX,
         )

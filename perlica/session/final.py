@@ -32,6 +32,10 @@ _TARGET: Final = Text(zh="（{name}）", en=" ({name})")
 _TIMES: Final = Text(zh="{line} ×{count}", en="{line} ×{count}")
 _MORE: Final = Text(zh="另有 {count} 个较早的操作", en="{count} earlier operation(s) more")
 _CUT: Final = Text(zh="…（回答太长，后面略去）", en="… (too long, the rest is cut)")
+_CUT_TO_CONSOLE: Final = Text(
+    zh="…（回答太长，后面略去；全文在控制台：{url} ）",
+    en="… (too long, the rest is cut; the console has all of it: {url} )",
+)
 _EXIT: Final = Text(zh="退出码 {code}", en="exit code {code}")
 _ENDINGS: Final[Mapping[str, Text]] = {
     "timed_out": Text(zh="超时中止", en="stopped at its time limit"),
@@ -64,15 +68,18 @@ def final_message(
     operations: Sequence[Operation],
     language: Language,
     usage: Usage | None = None,
+    page_url: str = "",
 ) -> str:
     """The whole final message; it still has to pass `protect` on its way to the outbox.
 
     `answer` is the model's text as the transcript keeps it, `operations` are all of the task's.
+    One that is too long for the group names the task's page in the console, if there is one.
     """
     text = neutralise(answer[: _safe_end(answer, 4 * MAX_ANSWER_CODE_POINTS)])
     if len(text) > MAX_ANSWER_CODE_POINTS:
         kept = text[: _safe_end(text, MAX_ANSWER_CODE_POINTS)]
-        text = f"{kept}\n{_CUT.say(language)}"
+        cut = _CUT_TO_CONSOLE.say(language, url=page_url) if page_url else _CUT.say(language)
+        text = f"{kept}\n{cut}"
     executed = executed_lines(operations, language=language)
     framed = frame_answer(task=task, answer=text, executed=executed, language=language)
     return framed if usage is None else f"{framed}\n{usage_line(usage, language)}"

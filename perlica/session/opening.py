@@ -13,6 +13,7 @@ from perlica.session.ending import TaskEnder
 from perlica.session.prompt import render_window
 from perlica.session.transcript import new_system, new_window
 from perlica.session.window import Window, WindowLimits, pick_window
+from perlica.stores.answers import AnswerStore
 from perlica.stores.database import Database
 from perlica.stores.messages import MessageStore, StoredMessage
 from perlica.stores.sessions import SessionStore
@@ -59,20 +60,18 @@ class Opening:
         return trigger
 
     def _pick(self, trigger: StoredMessage) -> Window:
-        messages = MessageStore(self.database)
-        candidates = messages.list_recent(
+        messages, answers = MessageStore(self.database), AnswerStore(self.database)
+        earlier = messages.list_recent(
             before_ms=trigger.sent_at_ms,
             after_ms=trigger.sent_at_ms - 2 * self.limits.age_ms,
             limit=2 * self.limits.messages,
+            before=trigger,
         )
-        earlier = [
-            message
-            for message in candidates
-            if (message.order_seq, message.row) < (trigger.order_seq, trigger.row)
-        ]
         quoted = None
         if trigger.quoted_message_id is not None:
-            quoted = messages.find_quoted(trigger.quoted_message_id, trigger.sent_at_ms)
+            quoted = messages.find_quoted(
+                trigger.quoted_message_id, trigger.sent_at_ms
+            ) or answers.find_quoted(trigger.quoted_message_id)
         return pick_window(trigger, earlier, quoted, self.limits)
 
     def _store(self, task: Task, window: Window, text: Protected) -> Task:

@@ -53,6 +53,7 @@ _WINDOW: Final = """\
 {messages}
 <<群消息结束 {boundary}>>
 {cut}"""
+_OWN_ANSWER: Final = "（你之前的回答）"
 _MARKS: Final = {Part.trigger: "【请求】", Part.quoted: "（被请求引用）", Part.context: ""}
 
 
@@ -120,7 +121,8 @@ def _render_entry(entry: WindowEntry, zone: tzinfo, boundary: str) -> str:
     text = entry.content.content if entry.content.is_usable else "（内容未通过安全检查，没有保存）"
     text = neutralise_boundaries(text, boundary).replace("【请求】", "[请求]")
     body = "\n  | ".join(text.splitlines() or [""])
-    return f"[{moment:%H:%M}] {name}({message.user_id}){_MARKS[entry.part]}: {body}"
+    mark = (_OWN_ANSWER if message.kind == "answer" else "") + _MARKS[entry.part]
+    return f"[{moment:%H:%M}] {name}({message.user_id}){mark}: {body}"
 
 
 def _describe_cut(window: Window) -> str:

@@ -27,7 +27,8 @@ MAX_CRASHES: Final = 3
 _DAY_MS: Final = 86_400_000
 _NO_SEQ: Final = -1
 
-MessageKind = Literal["chat", "trigger", "control", "quarantined"]
+MessageKind = Literal["chat", "trigger", "control", "quarantined", "answer"]
+"""`answer` stands in no row of this table: see `perlica.stores.answers`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +108,7 @@ ORDER BY order_seq DESC, id DESC LIMIT 1
 _LIST_RECENT: Final = f"""
 SELECT * FROM group_messages INDEXED BY group_messages_by_time
 WHERE sent_at_ms BETWEEN :after_ms AND :before_ms AND {_VISIBLE}
+    AND (:before_seq IS NULL OR (order_seq, id) < (:before_seq, :before_row))
 ORDER BY sent_at_ms DESC, order_seq DESC, id DESC LIMIT :limit
 """  # noqa: S608
 _ROWS_OF_DAYS: Final = """
@@ -237,13 +239,27 @@ class MessageStore:
         return None if found is None else _message(found)
 
     def list_recent(
-        self, *, before_ms: int, after_ms: int, limit: int
+        self,
+        *,
+        before_ms: int,
+        after_ms: int,
+        limit: int,
+        before: StoredMessage | None = None,
     ) -> tuple[StoredMessage, ...]:
         """Visible messages sent between the two times (both included), newest first.
 
-        The newest by time are chosen; among them the group's own order counts.
+        The newest by time are chosen; among them the group's own order counts. With `before` only
+        messages that stand before it in that order: QQ dates to the second, and a flood in the
+        trigger's own second must not take the place of what was said before it.
         """
-        bindings = {"before_ms": before_ms, "after_ms": after_ms, "limit": limit, **self._alive()}
+        bindings = {
+            "before_ms": before_ms,
+            "after_ms": after_ms,
+            "before_seq": None if before is None else before.order_seq,
+            "before_row": None if before is None else before.row,
+            "limit": limit,
+            **self._alive(),
+        }
         found = [_message(row) for row in self._db.query(_LIST_RECENT, bindings)]
         return tuple(sorted(found, key=_order, reverse=True))
 

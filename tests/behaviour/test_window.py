@@ -12,6 +12,10 @@ from tests.behaviour.conftest import MakeLive
 from tests.behaviour.live import GUEST, MEMBER, OWNER, LivePerlica, is_final, wait_until
 
 MESSAGES = "SELECT count(*) FROM group_messages"
+NOT_FOUND = """
+SELECT count(*) FROM tasks WHERE json_extract(window_facts, '$.quoted') = 'not_found'
+"""
+SENT_ANSWERS = "SELECT count(*) FROM outbox_messages WHERE kind = 'final' AND state = 'sent'"
 
 
 def window_of(model: ScriptedModel, number: int = -1) -> str:
@@ -131,3 +135,70 @@ def test_later_talk_commands_and_other_tasks_do_not_join_the_session(
     assert ".status" not in seen
     assert "第一个任务的回答" not in seen
     assert "【请求】" in seen
+
+
+@pytest.mark.evidence(3)
+def test_a_quoted_answer_of_perlica_is_in_the_window_whatever_its_age(
+    live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
+) -> None:
+    with time_machine.travel(1_796_100_000, tick=True) as clock:
+        model.add(Reply(text="端口是八千四百五十"), Reply(text="好"))
+        first = napcat.wait_for_reply(is_final, after=napcat.say(OWNER, "端口？", mention=True))
+        wait_until(lambda: live.count(SENT_ANSWERS) == 1)
+        clock.shift(3_600)
+
+        asked = napcat.say(MEMBER, "换成别的", mention=True, reply_to=first)
+        napcat.wait_for_reply(is_final, after=asked)
+
+    assert "（你之前的回答）（被请求引用）: 【Perlica 回答" in window_of(model)
+    assert "端口是八千四百五十" in window_of(model)
+
+
+@pytest.mark.evidence(3)
+def test_a_recalled_answer_cannot_be_quoted(
+    live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
+) -> None:
+    model.add(Reply(text="四十二"), Reply(text="好"))
+    answer = napcat.wait_for_reply(is_final, after=napcat.say(OWNER, "是多少？", mention=True))
+    wait_until(lambda: live.count(SENT_ANSWERS) == 1)
+    napcat.recall(answer)
+    wait_until(lambda: live.count(f"{SENT_ANSWERS} AND recalled_at_ms IS NOT NULL") == 1)
+
+    asked = napcat.say(OWNER, "再说一次", mention=True, reply_to=answer)
+    napcat.wait_for_reply(is_final, after=asked)
+
+    assert "四十二" not in window_of(model)
+    assert live.count(NOT_FOUND) == 1
+
+
+@pytest.mark.evidence(3)
+def test_the_answer_to_a_command_cannot_be_quoted(
+    live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
+) -> None:
+    model.add(Reply(text="好"))
+    status = napcat.say(OWNER, ".status")
+    shown = napcat.wait_for_reply(after=status)
+
+    asked = napcat.say(OWNER, "说说看", mention=True, reply_to=shown)
+    napcat.wait_for_reply(is_final, after=asked)
+
+    assert "你之前的回答" not in window_of(model)
+    assert shown.text.splitlines()[0].strip() not in window_of(model)
+
+
+def test_an_answer_too_long_for_the_group_names_its_page_in_the_console(
+    make_live: MakeLive, model: ScriptedModel, napcat: NapCatStandIn
+) -> None:
+    url = "https://perlica.example"
+    make_live(
+        model.base_url,
+        extra=f'[console]\nlisten = "127.0.0.1:8450"\npublic_url = "{url}/"\n',
+    )
+    model.add(Reply(text="很长的一句话。\n" * 2_000))
+
+    asked = napcat.say(MEMBER, "写长一点", mention=True)
+    last = napcat.wait_for_reply(lambda m: m.text.lstrip().startswith("(4/4)"), after=asked)
+
+    task = re.search(r"T-\w+", napcat.wait_for_reply(is_final, after=asked).text)
+    assert task is not None
+    assert f"全文在控制台：{url}/tasks/{task[0]} ）" in last.text

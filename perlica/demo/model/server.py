@@ -26,7 +26,7 @@ from perlica.demo.model.turns import Turn
 LOOPBACK = "127.0.0.1"
 LARGEST_REQUEST_BYTES = 32 * 1024 * 1024
 STOP_LOOK_S = 0.05
-PATIENCE_S = 10.0
+PATIENCE_S = 45.0
 
 Brain = Callable[[ChatRequest, dict[str, Any]], Turn]
 """From a checked request and its raw JSON to what is done about it."""

@@ -14,7 +14,7 @@ from perlica.demo.napcat.message import Message
 from perlica.demo.napcat.segments import Segment, at, reply, text
 from perlica.demo.napcat.server import NapCatServer
 
-PATIENCE_S = 10.0
+PATIENCE_S = 45.0
 OFFLINE_TAG = "下线通知"
 OFFLINE_TEXT = "你的帐号当前登录已失效，请重新登录。"
 
