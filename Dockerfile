@@ -92,9 +92,12 @@ CMD ["run"]
 
 # --- sandboxd: the node daemon, the one part that is root ---------------------------------------------------
 FROM build AS build-sandboxd
-# The runtime, the first process of each sandbox, and the makers of disks and images, with their libraries.
+# The runtime, the first process of each sandbox, the makers of disks and images, and what fetches and unpacks images,
+# with their libraries. skopeo's policy (etc/containers) comes from golang-github-containers-common; its checks of
+# signatures are not used, so gpg is left out.
 RUN python3 /build/image_root.py /build/sandboxd \
-    crun catatonit xfsprogs squashfs-tools \
+    crun catatonit xfsprogs squashfs-tools skopeo golang-github-containers-common zstd \
+    libassuan0 libdevmapper1.02.1 libgpgme11 libpcre2-8-0 libselinux1 libudev1 \
     libblkid1 libcap2 libgcrypt20 libgpg-error0 libinih1 liblz4-1 liblzo2-2 libseccomp2 libsystemd0 \
     liburcu8 libuuid1 libyajl2 libzstd1 \
  && cp -a --parents /opt/perlica /build/sandboxd \
@@ -102,6 +105,7 @@ RUN python3 /build/image_root.py /build/sandboxd \
  && rm -r opt/perlica/lib/python3*/site-packages/perlica opt/perlica/lib/python3*/site-packages/actors \
  && rm opt/perlica/bin/perlica \
  && find usr/sbin -mindepth 1 ! -name mkfs.xfs ! -name xfs_repair -delete \
+ && rm usr/bin/*zstd?* usr/bin/unzstd usr/bin/pzstd \
  && install -d -m 700 var/lib/sandboxd && install -d run/sandboxd run/sandboxd-socket etc/sandboxd
 
 FROM scratch AS sandboxd

@@ -64,7 +64,7 @@ gate: setup-run ## check a real node for persistent root file systems (as root, 
 	@$(AS_ROOT) $(VENV)/python -m gate --reports build/gate $(ARGS)
 
 gate-full: setup-run ## the same with 200 power cuts; writes the report that switches sandboxes on
-	@$(AS_ROOT) $(VENV)/python -m gate --full $(ARGS)
+	@$(AS_ROOT) $(VENV)/python -m gate --full --reports gate/reports $(ARGS)
 
 lock: setup ## resolve the dependencies anew and write tools/requirements/*.txt
 	@$(VENV)/python -m tools.lock $(ARGS)

@@ -30,9 +30,11 @@ INSIDE = Extension(
     "sandboxd._files",
     sources=["sandboxd/inside/files.c"],
     depends=["sandboxd/inside/system.h"],
+    # Nothing of where it was built: a gate report names its digest, wherever it was installed from.
     extra_compile_args=[
         "-std=c11",
         "-O2",
+        "-g0",
         "-Wall",
         "-Wextra",
         "-ffreestanding",
@@ -48,18 +50,23 @@ INSIDE = Extension(
         "-nostdlib",
         "-fno-lto",
         "-Wl,-e,sandboxd_files_start",
+        "-Wl,-s",
+        "-Wl,--build-id=none",
         "-Wl,-Bsymbolic",
         "-Wl,-z,noexecstack",
         "-Wl,-z,relro,-z,now",
     ],
 )
 
+ROOMS = ("perlica", "actors", "sandboxd", "gate")
+
 setup(
-    packages=[*find_packages(include=["perlica*", "actors*", "sandboxd*"]), "perlica._sql"],
+    packages=[*find_packages(include=[f"{room}*" for room in ROOMS]), "perlica._sql"],
     package_dir={"perlica._sql": "sql"},
     package_data={
         "perlica": [f"**/*.{kind}" for kind in ("toml", "json", "html", "css", "js", "svg")],
         "perlica._sql": ["*.sql"],
+        "gate": ["native/**/*.[ch]", "reports/*.json", "reports/*.md"],
     },
     ext_modules=[NATIVE, INSIDE],
 )

@@ -1,7 +1,8 @@
 """What a sandbox costs, held against bare `crun exec` and against podman on the same image.
 
 All figures come from one run: create and first command, a command in a running sandbox, remount
-after a stop, deletion, and the memory of the idle daemon.
+after a stop, deletion, and the memory of the idle daemon. Last stands how busy the machine was: its
+load of one minute beside its number of processors. Above that number everything waits for its turn.
 """
 
 import json
@@ -12,11 +13,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from benchmarks._podman import Podman, PodmanFigures, why_no_podman
+from benchmarks._podman import Podman, PodmanFigures, time_ms, why_no_podman
 from perlica.clients.sandboxd import SandboxdClient, SandboxdSettings
 from perlica.domain.cancel import CancelToken
 from perlica.domain.ids import SandboxName, new_operation_id
@@ -47,7 +48,7 @@ _TARGETS: dict[str, tuple[str, float]] = {
     "remount_ms": ("<", 100.0),
     "sandboxd_idle_memory_mib": ("<", 60.0),
 }
-_NAMES = (*_TARGETS, "sandbox_exec_ms", "sandbox_delete_ms")
+_NAMES = (*_TARGETS, "sandbox_exec_ms", "sandbox_delete_ms", "sandbox_exec_load")
 
 
 def rows() -> list[dict[str, object]]:
@@ -158,6 +159,7 @@ def _measure(node: _Node) -> list[dict[str, object]]:
         _row("sandboxd_idle_memory_mib", memory_mib, "MiB", None),
         _row("sandbox_exec_ms", exec_ms, "ms", bare_ms),
         _row("sandbox_delete_ms", deleted, "ms", peer.delete_ms if peer else why),
+        _row("sandbox_exec_load", os.getloadavg()[0], "", float(os.cpu_count() or 1)),
     ]
 
 
@@ -166,7 +168,7 @@ def _side_by_side(node: _Node, box: BackendSandbox) -> tuple[float, float]:
     ours: list[float] = []
     bare: list[float] = []
     for _ in range(_BATCHES):
-        ours += [_time(lambda: node.true(box)) for _ in range(_BATCH)]
+        ours += [time_ms(lambda: node.true(box)) for _ in range(_BATCH)]
         bare += node.bare_exec_ms()
     return statistics.median(ours), statistics.median(bare)
 
@@ -189,7 +191,7 @@ def _remount_ms(node: _Node, box: BackendSandbox) -> float:
     took = []
     for _ in range(_LIFE_ROUNDS):
         node.stop_box(box)
-        took.append(_time(lambda: node.true(box)))
+        took.append(time_ms(lambda: node.true(box)))
     return statistics.median(took)
 
 
@@ -216,9 +218,3 @@ def _ratio_row(peer: PodmanFigures | None, why: str) -> dict[str, object]:
         return {"name": "exec_ratio_podman_to_ours", "why": why}
     row = _row("exec_ratio_podman_to_ours", peer.exec_ms / peer.ours_ms, "", None)
     return row | {"peer_or_floor": f"podman exec {peer.exec_ms:.1f} ms, ours {peer.ours_ms:.1f} ms"}
-
-
-def _time(work: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    work()
-    return (time.perf_counter() - began) * 1000

@@ -35,6 +35,8 @@ class Depth:
     output_mib: int
     zombies: int
     within_s: float
+    machine_cuts: int = 0
+    """How many guests are killed under QEMU; 0: that is not tried."""
 
 
 QUICK = Depth(
@@ -54,6 +56,7 @@ FULL = Depth(
     output_mib=10 * 1024,
     zombies=100_000,
     within_s=3000.0,
+    machine_cuts=4,
 )
 
 
@@ -67,6 +70,8 @@ class Bench:
     depth: Depth
     node: Node
     digest: str
+    kernels: Path
+    """Where a guest's kernel is looked for: in boot/ and lib/modules/ below it."""
 
     @contextlib.contextmanager
     def sandbox(self, name: str = "judged", **limits: int) -> Iterator[Sandbox]:
@@ -133,7 +138,13 @@ def _take_image(node: Node, images: Path) -> str:
 
 @contextlib.contextmanager
 def open_bench(
-    home: Path, config: Config, program: Program, depth: Depth, *, images: Path | None = None
+    home: Path,
+    config: Config,
+    program: Program,
+    depth: Depth,
+    *,
+    images: Path | None = None,
+    kernels: Path = Path("/"),
 ) -> Iterator[Bench]:
     """The bench in the directory `home`, which it makes. Raises: Broken when left dirty.
 
@@ -147,7 +158,13 @@ def open_bench(
             digest = _take_image(node, images) if images else _make_image(node)
             node.start()
             yield Bench(
-                home=home, config=config, program=program, depth=depth, node=node, digest=digest
+                home=home,
+                config=config,
+                program=program,
+                depth=depth,
+                node=node,
+                digest=digest,
+                kernels=kernels,
             )
         finally:
             left = node.remove()

@@ -1,4 +1,4 @@
-"""The command line: `python -m gate [--full]`, one line for each claim, a report at the end.
+"""The command line: `sandboxd gate [--full]`, one line for each claim, a report at the end.
 
 Exit codes: 0 every claim holds, 1 one does not, 2 the gate cannot run on this node.
 """
@@ -31,8 +31,12 @@ _EXIT_BROKEN = 1
 _EXIT_UNFIT = 2
 
 
-@click.command()
-@click.option("--full", is_flag=True, help="200 power cuts and the deep adversarial log.")
+@click.command(
+    epilog="Exit codes: 0 every claim holds, 1 one does not, 2 the gate cannot run on this node."
+)
+@click.option(
+    "--full", is_flag=True, help="200 power cuts and the deep adversarial log: about 10 minutes."
+)
 @click.option("--config", type=click.Path(path_type=Path), help="The node's sandboxd.toml.")
 @click.option(
     "--target",
@@ -40,7 +44,17 @@ _EXIT_UNFIT = 2
     help="A directory on the file system to judge; by default beside sandboxd's state.",
 )
 @click.option(
-    "--reports", type=click.Path(path_type=Path), default=Path("gate/reports"), show_default=True
+    "--reports",
+    type=click.Path(path_type=Path),
+    default=Path(),
+    help="Where the report goes, as JSON and as Markdown; by default here.",
+)
+@click.option(
+    "--guest-kernel",
+    "kernels",
+    type=click.Path(path_type=Path),
+    default=Path("/"),
+    help="Where --full finds a kernel for a guest under QEMU: below boot/ and lib/modules/ of it.",
 )
 @click.option("--only", multiple=True, help="Only checks whose key begins so; gives no report.")
 @click.option("--cuts", type=click.IntRange(min=1), help="Another number of power cuts.")
@@ -50,10 +64,16 @@ def main(
     config: Path | None,
     target: Path | None,
     reports: Path,
+    kernels: Path,
     only: tuple[str, ...],
     cuts: int | None,
 ) -> None:
-    """Put the promises of sandboxes to the test on this node."""
+    """Put the promises of sandboxes to the test on this node, as root, in about 4 minutes.
+
+    Builds an image, starts daemons of its own beside the running one, and takes them down again.
+    Needs a C compiler, static busybox and xfsprogs. The service switches sandboxes on with the
+    report of --full, named in sandbox.gate_report.
+    """
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _stop)  # So that everything is taken down as after a failure.
     missing = missing_parts()
@@ -71,6 +91,7 @@ def main(
         config=settings,
         target=target or _beside(settings.state_dir),
         only=only,
+        kernels=kernels,
     )
     run.try_all()
     if not only:
@@ -96,6 +117,7 @@ class Run:
     target: Path
     only: tuple[str, ...] = ()
     images: Path | None = None
+    kernels: Path = Path("/")
     program: Program = field(default_factory=Program)
     name: str = field(default_factory=lambda: f"gate-{uuid.uuid4().hex[:8]}")
     lines: list[Line] = field(default_factory=list)
@@ -119,7 +141,12 @@ class Run:
 
     def _bench(self) -> AbstractContextManager[Bench]:
         return open_bench(
-            self.target / self.name, self.config, self.program, self.depth, images=self.images
+            self.target / self.name,
+            self.config,
+            self.program,
+            self.depth,
+            images=self.images,
+            kernels=self.kernels,
         )
 
     def _chosen(self) -> list[Check[Bench]]:

@@ -13,6 +13,7 @@ from sandboxd import __version__
 from sandboxd.config import load_config
 from sandboxd.faults import Fault, Misconfigured
 from sandboxd.operator.commands import COMMANDS, config_of
+from sandboxd.operator.gate import gate
 from sandboxd.operator.images import image
 
 
@@ -83,5 +84,5 @@ def doctor(context: click.Context, *, as_json: bool) -> None:
     sys.exit(exit_code(findings))
 
 
-for command in (*COMMANDS, image):
+for command in (*COMMANDS, image, gate):
     main.add_command(command)

@@ -75,16 +75,22 @@ def _attributes(bench: Bench) -> str:
         build_forged_image(layout)
         done = node.command("image", "import", str(layout))
 
-    def look(stack: Stack) -> list[str]:
+    require(done.returncode != 0, "an image with forged attributes was imported")
+    require("attribute" in done.stderr, f"refused for another reason: {done.stderr.strip()}")
+    return "refused"
+
+
+def _user_attributes(bench: Bench) -> str:
+    def look(stack: Stack) -> dict[str, str]:
         image = stack.place / "attributes"
         create_disk(image, size_bytes=MIN_DISK_BYTES, loops=stack.loops)
         with mounted_root(stack, image) as root:
-            return os.listxattr(root.path / "srv/gate/noted")
+            noted = root.path / "srv/gate/noted"
+            return {name: os.getxattr(noted, name).decode() for name in os.listxattr(noted)}
 
-    kept = "user.gate" in bench.in_chamber(look, within_s=_CHAMBER_WITHIN_S)
-    require(done.returncode != 0, "an image with forged attributes was imported")
-    require("attribute" in done.stderr, f"refused for another reason: {done.stderr.strip()}")
-    return f"refused; user attributes of an image are {'kept' if kept else 'left out'}"
+    found = bench.in_chamber(look, within_s=_CHAMBER_WITHIN_S)
+    require(found == {"user.gate": "kept"}, f"attributes of a file: {found}")
+    return "user.gate=kept"
 
 
 def _digest(bench: Bench) -> str:
@@ -152,6 +158,11 @@ CHECKS: tuple[Check[Bench], ...] = (
         key="image.attributes",
         claim="an image that forges the overlay's own attributes is refused",
         run=_attributes,
+    ),
+    Check(
+        key="image.user-attributes",
+        claim="attributes that an image gives its files arrive in a sandbox",
+        run=_user_attributes,
     ),
     Check(key="image.digest", claim="a layer that was changed is refused", run=_digest),
     Check(

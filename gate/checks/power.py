@@ -1,9 +1,10 @@
 """Power loss by two methods, and the controls that prove that the methods would notice."""
 
 from gate.bench import Bench
-from gate.lines import Check, require
+from gate.lines import Check, Line, require
 from gate.power.cuts import Tally, cut_many, cut_volatile
 from gate.power.flushes import lose_power, record
+from gate.power.machine import cut_machines
 from gate.rig.programs import build_program
 from gate.rig.stack import Stack
 
@@ -60,6 +61,21 @@ def _ignored_flushes(bench: Bench) -> str:
     return _require_some(bench.in_chamber(work, within_s=_CONTROL_WITHIN_S, in_memory=True))
 
 
+def _machine(bench: Bench) -> str | tuple[Line, ...]:
+    depth = bench.depth
+    if depth.machine_cuts == 0:
+        return ()
+    writer = build_program("synced", bench.home)
+    lower = bench.node.state / "images" / f"{bench.digest.removeprefix('sha256:')}.squashfs"
+
+    def work(stack: Stack) -> Tally:
+        return cut_machines(stack, lower, writer, kernels=bench.kernels, cuts=depth.machine_cuts)
+
+    tally = bench.in_chamber(work, within_s=depth.within_s)
+    require(tally["acknowledged"] > 0, "no guest acknowledged anything")
+    return _require_none(tally)
+
+
 CHECKS: tuple[Check[Bench], ...] = (
     Check(
         key="power.cuts",
@@ -70,6 +86,12 @@ CHECKS: tuple[Check[Bench], ...] = (
         key="power.flushes",
         claim="what was acknowledged survives the loss of everything that was not flushed",
         run=_flushes,
+    ),
+    Check(
+        key="power.hardware.guest",
+        claim="what was acknowledged survives the sudden end of a whole machine under QEMU",
+        run=_machine,
+        may_be_missing=True,
     ),
     Check(
         key="control.volatile",

@@ -52,10 +52,10 @@ def cut_many(stack: Stack, cuts: int) -> Tally:
         for _ in range(min(CUTS_OF_A_DISK, cuts - tally["cuts"])):
             _cut_once(stack, image, account, seed=tally["cuts"])
             with mounted_root(stack, image) as root:
-                _count(tally, account.verify(root.path))
+                count(tally, account.verify(root.path))
             tally["cuts"] += 1
         tally["acknowledged"] += account.acknowledged
-        _count(tally, _check_disk(image))
+        count(tally, check_disk(image))
         image.unlink()
     return tally
 
@@ -70,14 +70,15 @@ def cut_volatile(stack: Stack) -> Tally:
     tally = Tally(cuts=1, acknowledged=account.acknowledged, violations=0, first=[])
     try:
         with volatile_root(stack, image) as root:
-            _count(tally, account.verify(root.path))
+            count(tally, account.verify(root.path))
     except OSError as error:
-        _count(tally, [f"what was acknowledged cannot even be read: {error}"])
+        count(tally, [f"what was acknowledged cannot even be read: {error}"])
     image.unlink()
     return tally
 
 
-def _count(tally: Tally, wrong: list[str]) -> None:
+def count(tally: Tally, wrong: list[str]) -> None:
+    """Adds what was wrong; the first few are kept as they are."""
     tally["violations"] += len(wrong)
     tally["first"] = [*tally["first"], *wrong][:_SHOWN]
 
@@ -159,7 +160,7 @@ def _hear_once(pipe: int, deadline: float) -> bytes:
     return os.read(pipe, _CHUNK_BYTES)
 
 
-def _check_disk(image: Path) -> list[str]:
+def check_disk(image: Path) -> list[str]:
     """What xfs_repair finds; it changes nothing."""
     with contextlib.suppress(FileNotFoundError):
         found = subprocess.run(

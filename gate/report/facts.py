@@ -9,7 +9,7 @@ from typing import Any
 
 from gate.bench import Bench
 from gate.report.document import Facts, NodeIdentity
-from gate.report.identity import configuration_digest, filesystem_of
+from sandboxd.identity import configuration_digest, filesystem_of
 from sandboxd.runtime.syscalls import seccomp_profile
 
 _VERSION_WITHIN_S = 10.0
@@ -34,7 +34,7 @@ def find_facts(bench: Bench) -> Facts:
     health = bench.node.client.health()
     held = next((bench.node.state / "images").glob("*.json"))
     image: dict[str, Any] = json.loads(held.read_text("utf-8"))
-    file_system = filesystem_of(bench.home)
+    file_system = filesystem_of(bench.home) or "unknown"
     return Facts(
         node=NodeIdentity(
             kernel=health.facts.kernel,

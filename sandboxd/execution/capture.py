@@ -34,6 +34,10 @@ class Capture:
         while self._tail_bytes - len(self._tail[0]) >= self._tail_room:
             self._tail_bytes -= len(self._tail.popleft())
 
+    def silence(self) -> None:
+        """From here on nobody is shown what comes; it is kept and counted as before."""
+        self._observe = None
+
     @property
     def is_truncated(self) -> bool:
         """Whether something between head and tail is gone."""

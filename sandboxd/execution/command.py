@@ -57,6 +57,11 @@ class Command:
         """Process id on the node while it runs."""
         return self._pid
 
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether somebody asked it to end."""
+        return self._cancelled
+
     def cancel(self) -> None:
         """Asks the command to end; `ended` tells when it has."""
         self._cancelled = True
@@ -99,6 +104,7 @@ class Command:
                 self._pid = start(streams.inner)
             except FailedToStart:
                 streams.close_inner()
+                stderr.silence()  # What comes are the runtime's words, not the command's.
                 streams.drain(until=time.monotonic() + _LINGER_S)
                 return outcome("failed_to_start", None)
             streams.close_inner()

@@ -28,6 +28,7 @@ from typing_extensions import Buffer
 
 from sandboxd import _native
 from sandboxd.faults import Misconfigured, Refused
+from sandboxd.images.attributes import set_user_attributes, user_attributes
 from sandboxd.images.layout import Layer
 
 _WHITEOUT = ".wh."
@@ -210,7 +211,8 @@ def _unpack_layer(layer: Layer, file: BinaryIO, budget: _Budget) -> None:
     with tarfile.open(fileobj=buffered, mode="r|") as archive:
         for entry in archive:
             path = _clean(entry.name)
-            budget.spend(entry.size if entry.isreg() else 0)
+            headers = sum(len(value) for value in entry.pax_headers.values())
+            budget.spend((entry.size if entry.isreg() else 0) + headers)
             if path.name.startswith(_WHITEOUT):
                 _white_out(path, seen)
                 continue
@@ -261,7 +263,7 @@ def _make(
 ) -> None:
     if entry.uid > _MAX_ID or entry.gid > _MAX_ID:
         raise Refused("an owner lies outside 0 to 65535")
-    _refuse_forged_attributes(entry)
+    attributes = user_attributes(entry)
     path.parent.mkdir(exist_ok=True, parents=True)
     if entry.isdir():
         if path.is_symlink() or not path.is_dir():
@@ -275,6 +277,8 @@ def _make(
     if entry.islnk():
         return
     os.chown(path, entry.uid, entry.gid, follow_symlinks=False)
+    if entry.isreg() or entry.isdir():
+        set_user_attributes(path, attributes)
     if not entry.issym():
         path.chmod(_mode_of(entry, limits))
     _set_times(path, entry)
@@ -307,12 +311,6 @@ def _make_leaf(archive: tarfile.TarFile, entry: tarfile.TarInfo, path: Path) -> 
         os.mkfifo(path)
     else:
         raise Refused("a device node, or an entry of an unknown type")
-
-
-def _refuse_forged_attributes(entry: tarfile.TarInfo) -> None:
-    """Overlay keeps its own state in trusted.overlay.*: an image that brings some is forged."""
-    if any(key.startswith("SCHILY.xattr.trusted.") for key in entry.pax_headers):
-        raise Refused("a file brings trusted attributes")
 
 
 def _set_times(path: Path, entry: tarfile.TarInfo) -> None:

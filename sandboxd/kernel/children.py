@@ -13,10 +13,15 @@ import subprocess
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from sandboxd.faults import Misconfigured, OutcomeUnknown
 
 _LAST_LINES = 3
+_SWEEP_EVERY_MS = 20
+_PF_EXITING = 0x4
+_FLAGS_FIELD = 6
+"""The kernel's flags of a process, counted from its state; see /proc/pid/stat in proc(5)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +65,21 @@ class Children:
             self._owned.add(pid)
 
     def reap(self, pid: int) -> int:
-        """Waits for an owned child. Returns its exit code, or minus the signal that ended it."""
+        """Waits for an owned child. Returns its exit code, or minus the signal that ended it.
+
+        The init of a container ends only when every process of its namespace was reaped, also a
+        stray that a command which could not start has left to us: so sweep while waiting.
+        """
         try:
+            watch = os.pidfd_open(pid)
+            try:
+                poller = select.poll()
+                poller.register(watch, select.POLLIN)
+                while not poller.poll(_SWEEP_EVERY_MS):
+                    self.sweep()
+                    self._sweep_behind_owned()
+            finally:
+                os.close(watch)
             _, status = os.waitpid(pid, 0)
             return os.waitstatus_to_exitcode(status)
         finally:
@@ -95,6 +113,15 @@ class Children:
                 with contextlib.suppress(ChildProcessError):
                     os.waitpid(found.si_pid, os.WNOHANG)
 
+    def _sweep_behind_owned(self) -> None:
+        """The kernel shows the first child that ended; an owned one hides the strays behind it."""
+        strays = set(_children_of(os.getpid()))
+        with self._lock:
+            if self._starting == 0:
+                for pid in strays - self._owned:
+                    with contextlib.suppress(ChildProcessError):
+                        os.waitpid(pid, os.WNOHANG)
+
     def run(
         self,
         argv: Sequence[str],
@@ -126,8 +153,37 @@ class Children:
         return Finished(status=done.returncode, stdout=done.stdout, stderr=done.stderr)
 
 
+def _children_of(parent: int) -> Iterator[int]:
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            text = (process / "stat").read_text("ascii", "replace")
+            if int(text.rpartition(")")[2].split()[1]) == parent:
+                yield int(process.name)
+
+
 CHILDREN = Children()
 """Children belong to the process, so there is one."""
+
+
+def is_ending(pid: int) -> bool:
+    """Whether a process is dead, dying, or about to be told by SIGKILL.
+
+    Between the signal and the end of the process there is a moment in which it still looks alive;
+    the init of a container has to end all others of its namespace first.
+    """
+    process = Path("/proc", str(pid))
+    try:
+        status = (process / "status").read_text("ascii", "replace")
+        fields = (process / "stat").read_text("ascii", "replace").rpartition(")")[2].split()
+    except OSError:
+        return True
+    pending = (
+        int(line.split()[1], 16)
+        for line in status.splitlines()
+        if line.startswith(("SigPnd:", "ShdPnd:"))
+    )
+    is_told = any(bits >> (signal.SIGKILL - 1) & 1 for bits in pending)
+    return fields[0] in "ZX" or bool(int(fields[_FLAGS_FIELD]) & _PF_EXITING) or is_told
 
 
 def kill_quietly(pid: int) -> None:

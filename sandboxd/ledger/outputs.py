@@ -52,6 +52,11 @@ class Outputs:
             return raw[8:split], raw[split:]
         return None
 
+    def kept(self) -> tuple[str, ...]:
+        """Operations whose outputs are here, the oldest first."""
+        with self._lock:
+            return tuple(self._sizes)
+
     def drop(self, operation: str) -> None:
         """Forgets an output."""
         with self._lock:

@@ -75,6 +75,8 @@ def _serve(node: Node, journal: Journal, outputs: Outputs) -> None:
         key=_journal_key(config.state_dir / "journal-key"),
         clock_ms=node.clock_ms,
     )
+    living = {sandbox.instance for sandbox in registry.all()}
+    operations.drop_outputs(lambda instance: instance not in living)
     service = Service(node, registry, operations, Garbage(node, registry, journal))
     for orphan in service.garbage().orphans:
         _log.warning("found %s %s that belongs to nothing", orphan.kind, orphan.name)
@@ -96,7 +98,10 @@ def _doors(config: Config, service: Service, operations: Operations) -> list[Ser
 
 @contextlib.contextmanager
 def _listening(doors: list[Server]) -> Iterator[None]:
-    """All doors are open inside the block; none takes a new call after it."""
+    """All doors are open inside the block; none takes a new call after it.
+
+    None answers before all listen: whoever got an answer at one can use each of them.
+    """
     threads = []
     for door in doors:
         try:
@@ -106,6 +111,7 @@ def _listening(doors: list[Server]) -> Iterator[None]:
                 f"cannot listen on {door.place}: {error.strerror or error}",
                 remedy="free the address, or set another one in the configuration",
             ) from error
+    for door in doors:
         threads.append(threading.Thread(target=door.serve, name="http", daemon=True))
         threads[-1].start()
         _log.info("listening on %s", door.place)

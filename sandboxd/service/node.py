@@ -11,6 +11,7 @@ from pathlib import Path
 
 from sandboxd import _native
 from sandboxd.config import Config
+from sandboxd.identity import configuration_digest, filesystem_of
 from sandboxd.images.catalog import Catalog, ImageMounts
 from sandboxd.kernel.cgroups import CgroupMode, ControlGroups
 from sandboxd.kernel.children import CHILDREN
@@ -76,7 +77,7 @@ def node_id(state_directory: Path) -> str:
 
 
 def find_facts(config: Config, room: Room, mode: CgroupMode) -> NodeFacts:
-    """Asks kernel and runtime what they can do."""
+    """Asks kernel and runtime what they can do. Raises: Misconfigured when a program is missing."""
     said = CHILDREN.run((config.runtime, "--version"), within_s=_VERSION_WITHIN_S)
     version = re.search(rb"version (\S+)", said.stdout)
     return NodeFacts(
@@ -87,6 +88,8 @@ def find_facts(config: Config, room: Room, mode: CgroupMode) -> NodeFacts:
         idmapped_layers=kernel_version() >= IDMAPPED_LAYERS_SINCE,
         layers_by_descriptor=not config.layers_by_path and takes_layers_by_descriptor(),
         outputs_survive_restart=room.outputs_survive_restart,
+        file_system=filesystem_of(config.state_dir),
+        configuration=configuration_digest(config),
     )
 
 

@@ -209,6 +209,13 @@ class Operations:
             failure=failure,
         )
 
+    def drop_outputs(self, of: Callable[[str], bool]) -> None:
+        """Forgets the outputs of the instances that `of` says; they end with their sandbox."""
+        for operation in self._outputs.kept():
+            entry = self._journal.find(operation)
+            if entry is None or of(entry.instance):
+                self._outputs.drop(operation)
+
     def summaries(self) -> OperationList:
         """The newest operations, without outcomes."""
         newest = self._journal.entries()[-_LISTED:]

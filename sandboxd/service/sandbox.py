@@ -10,11 +10,12 @@ import os
 import select
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from sandboxd.execution.command import Command, Ended, Observe
 from sandboxd.faults import Fault, OutcomeUnknown, Refused, Retryable
-from sandboxd.kernel.children import CHILDREN
+from sandboxd.kernel.children import CHILDREN, is_ending
 from sandboxd.kernel.loops import loops_backed_by
 from sandboxd.kernel.steps import wait_until
 from sandboxd.milestones import reached
@@ -39,6 +40,9 @@ from sandboxd.wire import (
 
 _COMMANDS_END_WITHIN_S = 6.0
 _LOOPS_GONE_WITHIN_S = 5.0
+_REVIVALS = 2
+_ENDING_WITHIN_S = 5.0
+_LOOK_EVERY_S = 0.05
 
 
 class Sandbox:
@@ -162,10 +166,14 @@ class Sandbox:
     ) -> Ended:
         """Runs one command to its end; the sandbox is made ready first.
 
+        A command that could not start because the container was just dying, killed from outside or
+        by the kernel, has not run: the container is started again, and the command with it.
+
         Raises: Retryable, Misconfigured, Refused (broken or being deleted).
         """
         with self._registered(operation, is_hidden=is_hidden) as command:
-            ended = command.run(
+            attempt = partial(
+                command.run,
                 start=lambda stdio: self._start_command(process, stdio),
                 end=lambda: self._end_command(command),
                 stdin=stdin,
@@ -173,8 +181,32 @@ class Sandbox:
                 limit_bytes=limit_bytes,
                 observe=observe,
             )
+            ended = attempt()
+            for _ in range(_REVIVALS):
+                if ended.ending != "failed_to_start" or not self._revive(command):
+                    break
+                ended = attempt()
             reached("command ended")
             return ended
+
+    def _revive(self, command: Command) -> bool:
+        """Starts the container again if it is ending. False when it is well: nothing to repeat.
+
+        A stop holds the lifecycle and waits for this very command, which it has cancelled.
+        """
+        init = self._init
+        if init is not None and self.is_running and not is_ending(init):
+            return False
+        while not self._lifecycle.acquire(timeout=_LOOK_EVERY_S):
+            if command.is_cancelled:
+                return True
+        try:
+            if self._init == init:  # Otherwise another command was here first.
+                wait_until(lambda: not self.is_running, within_s=_ENDING_WITHIN_S)
+            self._make_ready()
+        finally:
+            self._lifecycle.release()
+        return True
 
     @contextlib.contextmanager
     def _registered(self, operation: str, *, is_hidden: bool) -> Iterator[Command]:

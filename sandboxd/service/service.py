@@ -166,7 +166,9 @@ class Service:
 
         def effect() -> DeletionProof:
             sandbox = self._registry.find(name, request.instance)
-            return self._registry.delete(sandbox, request.operation)
+            proof = self._registry.delete(sandbox, request.operation)
+            self._operations.drop_outputs(lambda instance: instance == sandbox.instance)
+            return proof
 
         with self._slot():
             return self._operations.perform(

@@ -53,7 +53,13 @@ class ErrorAnswer(Wire):
 
 
 class NodeFacts(Wire):
-    """What this node offers; found out at the start of the daemon."""
+    """What this node offers; found out at the start of the daemon.
+
+    `file_system`: the type of the one that the state directory lies on, such as "xfs".
+    `configuration`: SHA-256 in hexadecimal digits over everything that decides how sandboxes are
+    mounted and confined. Both decide whether a report of the gate speaks for the node; None comes
+    from a daemon that cannot tell.
+    """
 
     kernel: str
     runtime: str
@@ -62,6 +68,8 @@ class NodeFacts(Wire):
     idmapped_layers: bool
     layers_by_descriptor: bool
     outputs_survive_restart: bool
+    file_system: str | None = None
+    configuration: str | None = None
 
 
 class NodeCounts(Wire):

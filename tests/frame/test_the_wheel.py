@@ -13,7 +13,7 @@ from perlica.stores import migrations
 from tests.frame.checkout import ROOT, copy_tree
 from tools.check.tree import list_files
 
-PACKAGES = ("perlica", "actors", "sandboxd")
+PACKAGES = ("perlica", "actors", "sandboxd", "gate")
 BUILD_LIMIT_S = 120
 
 

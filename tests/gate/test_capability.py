@@ -13,6 +13,7 @@ from perlica.app.config.capabilities import Capability, judge_sandbox
 from perlica.app.gate_report import (
     NodeIdentity,
     differences,
+    identity_of,
     judge_report,
     judge_sockets,
     read_report,
@@ -20,6 +21,7 @@ from perlica.app.gate_report import (
 from perlica.domain.errors import Retryable
 from perlica.domain.texts import Language
 from sandboxd.config import load_config
+from sandboxd.identity import configuration_digest, filesystem_of
 
 pytestmark = pytest.mark.evidence(18)
 WriteReport = Callable[..., Path]
@@ -166,6 +168,27 @@ def test_a_real_node_is_asked_over_its_socket(
     assert left == []
     assert not verdict.allows
     assert "kernel 6.18.0 reported" in verdict.reason.say(Language.en)
+
+
+def test_a_real_node_that_tells_what_its_report_says_switches_sandboxes_on(
+    needs_node: None, write_report: WriteReport, tmp_path: Path
+) -> None:
+    home = tmp_path / f"gate-{tmp_path.name[-8:]}"
+    home.mkdir()
+    config = load_config(None, {})
+    node = Node(home, config, Program(), name="asked")
+    try:
+        node.start()
+        own = identity_of(node.client.health())
+        report = write_report(turned=dataclasses.asdict(own))
+        verdict = judge_sockets(report, {"asked": node.run / "sandboxd.sock"})
+    finally:
+        left = node.remove()
+
+    assert left == []
+    assert own.configuration == configuration_digest(config)
+    assert own.file_system == filesystem_of(tmp_path)
+    assert verdict.allows
 
 
 def test_a_node_that_is_not_there_is_named(write_report: WriteReport, tmp_path: Path) -> None:

@@ -10,9 +10,11 @@ import pytest
 
 from sandboxd import wire
 from tests.sandboxd.client import Answered, Box, Client, MakeBox, Refusal
-from tests.sandboxd.process import Daemon
+from tests.sandboxd.machine import Machine
+from tests.sandboxd.process import Daemon, wait_for
 
 IN_CI = os.environ.get("CI") == "true"
+_MACHINE_RESTS_WITHIN_S = 30.0
 PROGRAMS = ("crun", "catatonit", "mkfs.xfs", "mksquashfs", "busybox")
 
 
@@ -30,6 +32,16 @@ def needs_node() -> None:
     _require(os.geteuid() == 0, "needs root: run 'sudo make test'")
     missing = [program for program in PROGRAMS if shutil.which(program) is None]
     _require(not missing, f"not installed: {', '.join(missing)}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def machine_as_before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """After all tests of this folder the machine is as it was before them."""
+    machine = Machine(tmp_path_factory.getbasetemp())
+    yield
+    # The kernel lets go of loop devices and namespaces a moment after their last user.
+    wait_for(lambda: not machine.added(), within_s=_MACHINE_RESTS_WITHIN_S)
+    assert machine.added() == []
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,8 @@
 """A daemon that writes down its milestones, and kills itself at the one that a file names.
 
 `python tests/sandboxd/crashing.py ...` takes what `sandboxd` takes. SANDBOXD_TEST_MILESTONES names
-a directory: `seen` collects milestones, `kill-at` holds the one to die at and is removed then.
+a directory: `seen` collects milestones, `kill-at` holds the one to die at and is removed then;
+`companion` may hold the id of a process that dies with it.
 """
 
 import os
@@ -20,6 +21,9 @@ def observe(milestone: Milestone) -> None:
     fatal = DIRECTORY / "kill-at"
     if fatal.exists() and fatal.read_text("ascii") == milestone:
         fatal.unlink()
+        companion = DIRECTORY / "companion"
+        if companion.exists():
+            os.kill(int(companion.read_text("ascii")), signal.SIGKILL)
         os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -136,3 +136,17 @@ def test_a_directory_that_is_no_layout_is_refused_with_code_one(
 
     assert done.returncode == 1
     assert "index.json" in done.stderr
+
+
+def test_the_gate_is_a_command_that_takes_the_settings_of_the_node(tmp_path: Path) -> None:
+    shown = run("gate", "--help")
+    unfit = run("--config", str(config_file(tmp_path, "sandboxs = 3\n")), "gate", "--only", "none")
+    elsewhere = run("--state-dir", str(tmp_path), "gate")
+
+    assert shown.returncode == 0
+    assert "--full" in shown.stdout
+    assert "Exit codes" in shown.stdout
+    assert unfit.returncode == 2
+    assert "sandboxs" in unfit.stderr or "this node lacks" in unfit.stderr
+    assert elsewhere.returncode == 1
+    assert "--config FILE" in elsewhere.stderr

@@ -3,10 +3,6 @@
 What a command printed is looked for afterwards wherever it must not be.
 """
 
-import contextlib
-import http.client
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import get_args
@@ -15,12 +11,12 @@ import pytest
 
 from sandboxd import wire
 from sandboxd.milestones import Milestone
-from tests.sandboxd.client import Answered, Box, Client, new_id
-from tests.sandboxd.process import Daemon
+from tests.printing import printer
+from tests.sandboxd.client import Answered, Box, new_id
+from tests.sandboxd.mortal import Mortal, mortal_daemon
 
 pytestmark = [pytest.mark.root, pytest.mark.evidence(14)]
-PROGRAM = (str(Path(__file__).with_name("crashing.py")),)
-CANARY = "canary-91c4d2"
+CANARY = b"canary-91c4d2"
 # The shell puts it together, so that only the output holds it whole.
 COUNT_AND_SAY = "echo x >> /root/count; sync; a=canary; echo $a-91c4d2; echo $a-91c4d2 >&2"
 
@@ -66,63 +62,12 @@ MILESTONES: dict[str, tuple[Milestone, ...]] = {
 CASES = [(kind, milestone) for kind, found in MILESTONES.items() for milestone in found]
 
 
-class Mortal:
-    """A daemon that dies on demand, and one sandbox on it."""
-
-    def __init__(self, daemon: Daemon, directory: Path) -> None:
-        self.daemon = daemon
-        self.client = Client(daemon.socket)
-        self._directory = directory
-
-    def seen(self) -> tuple[str, ...]:
-        """The milestones since the last look."""
-        file = self._directory / "seen"
-        found = tuple(file.read_text("ascii").splitlines()) if file.exists() else ()
-        file.unlink(missing_ok=True)
-        return found
-
-    def die_at(self, milestone: Milestone, act: Callable[[], object]) -> None:
-        (self._directory / "kill-at").write_text(milestone, "ascii")
-        with contextlib.suppress(OSError, http.client.HTTPException):
-            act()
-        assert self.daemon.wait_for_death() == -9
-        assert not (self._directory / "kill-at").exists()
-
-    def make_box(self) -> Box:
-        (held,) = self.client.images()
-        return Box(self.client, self.client.create("box", held.digest))
-
-    def places_of(self, canary: str) -> list[Path]:
-        """Files outside the sandbox's own disk, and outside memory, that hold it."""
-        roots = (self.daemon.state, self.daemon.state.parent, self.daemon.run / "bundles")
-        files = {file for root in roots for file in root.rglob("*") if file.is_file()}
-        files |= {file for file in Path("/var/tmp").glob("*") if file.is_file()}
-        kept = [file for file in files if file.name != "disk.xfs"]
-        return [file for file in kept if canary.encode() in file.read_bytes()]
-
-
 @pytest.fixture(scope="module")
 def mortal(
     layout: Path, needs_node: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Mortal]:
-    directory = tmp_path_factory.mktemp("mortal")
-    os.environ["SANDBOXD_TEST_MILESTONES"] = str(directory)
-    run = Path("/dev/shm") / f"sbx-{new_id()[:8]}"
-    run.mkdir()
-    (directory / "node").mkdir()
-    daemon = Daemon(directory / "node" / "state", run, program=PROGRAM)
-    try:
-        imported = daemon.command("image", "import", str(layout))
-        assert imported.returncode == 0, imported.stderr
-        daemon.start()
-        yield Mortal(daemon, directory)
-    finally:
-        daemon.ensure_running()
-        daemon.stop()
-        left = daemon.leftovers()
-        shutil.rmtree(run)
-        del os.environ["SANDBOXD_TEST_MILESTONES"]
-    assert left == []
+    with mortal_daemon(layout, tmp_path_factory.mktemp("mortal")) as mortal:
+        yield mortal
 
 
 @pytest.fixture
@@ -168,7 +113,10 @@ def test_the_table_names_every_milestone_of_an_operation(empty: Mortal, kind: st
     assert empty.seen() == MILESTONES[kind]
 
 
-def test_the_table_names_every_milestone_there_is() -> None:
+def test_the_table_names_every_milestone_there_is(pytestconfig: pytest.Config) -> None:
+    counts = ", ".join(f"{kind} {len(found)}" for kind, found in MILESTONES.items())
+    printer(pytestconfig)(f"kill -9 of sandboxd at {len(CASES)} steps of its operations: {counts}")
+
     assert {milestone for _, milestone in CASES} == set(get_args(Milestone))
 
 
@@ -238,7 +186,7 @@ def test_an_output_is_in_memory_until_it_is_acknowledged_and_nowhere_afterwards(
     operation = new_id()
     box.shell(COUNT_AND_SAY, operation=operation)
     outputs = empty.daemon.run / "outputs"
-    held = [file.name for file in outputs.iterdir() if CANARY.encode() in file.read_bytes()]
+    held = [file.name for file in outputs.iterdir() if CANARY in file.read_bytes()]
     empty.daemon.kill()
     empty.daemon.start()
     report = empty.client.report(operation)
@@ -248,6 +196,6 @@ def test_an_output_is_in_memory_until_it_is_acknowledged_and_nowhere_afterwards(
 
     assert operation in held
     assert isinstance(report.outcome, wire.ExecOutcome)
-    assert report.outcome.stdout == f"{CANARY}\n".encode()
+    assert report.outcome.stdout == CANARY + b"\n"
     assert left == []
     assert empty.places_of(CANARY) == []

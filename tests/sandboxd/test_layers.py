@@ -1,5 +1,6 @@
 """Layers are hostile input: what unpacks, what is refused, and that nothing outside is touched."""
 
+import os
 import shutil
 import stat
 import tarfile
@@ -107,6 +108,40 @@ def test_links_that_try_to_leave_the_tree_touch_nothing_outside(tmp_path: Path) 
 def test_tricks_with_links_names_and_nodes_are_refused(tmp_path: Path, fill: Fill) -> None:
     with pytest.raises(Refused, match="cannot be unpacked"):
         unpacked(write_layout(tmp_path / "layout", layer(fill)), tmp_path / "tree")
+
+
+def attributed(
+    name: str, attributes: dict[str, str], *, kind: bytes = tarfile.REGTYPE, mode: int = 0o644
+) -> Fill:
+    headers = {f"SCHILY.xattr.{key}": value for key, value in attributes.items()}
+    return lambda archive: add(archive, name, pax_headers=headers, type=kind, mode=mode)
+
+
+def test_attributes_of_users_are_kept_and_a_later_layer_replaces_them(tmp_path: Path) -> None:
+    binary = bytes(range(1, 256)).decode("utf-8", "surrogateescape")
+    below = layer(attributed("d", {"user.old": "x"}, kind=tarfile.DIRTYPE, mode=0o755))
+    above = layer(attributed("d", {"user.new": "y"}, kind=tarfile.DIRTYPE, mode=0o755))
+    file = layer(
+        attributed("f", {"user.binary": binary, "security.capability": "root"}, mode=0o400)
+    )
+
+    tree = unpacked(write_layout(tmp_path / "layout", below, file, above), tmp_path / "tree")
+
+    assert os.listxattr(tree / "d") == ["user.new"]
+    assert os.listxattr(tree / "f") == ["user.binary"]
+    assert os.getxattr(tree / "f", "user.binary") == bytes(range(1, 256))
+
+
+@pytest.mark.parametrize(
+    "attributes", [{"trusted.overlay.opaque": "y"}, {"user.large": "x" * 70_000}]
+)
+def test_attributes_that_are_forged_or_too_large_are_refused(
+    tmp_path: Path, attributes: dict[str, str]
+) -> None:
+    with pytest.raises(Refused, match="attribute"):
+        unpacked(
+            write_layout(tmp_path / "layout", layer(attributed("f", attributes))), tmp_path / "tree"
+        )
 
 
 @pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE])

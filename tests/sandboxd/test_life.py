@@ -1,6 +1,8 @@
 """A sandbox from its creation to the proof that it is gone, across stops and crashes."""
 
 import hashlib
+import os
+import signal
 
 import pytest
 
@@ -111,6 +113,18 @@ def test_a_running_sandbox_of_a_killed_daemon_is_ended_and_mounts_again(
 
     assert box.state().state == "stopped"
     assert box.says("ls /marker; ps | grep -c '[s]leep 1000' || true") == "/marker\n0"
+
+
+def test_commands_go_on_whenever_the_container_was_killed(daemon: Daemon, box: Box) -> None:
+    init = daemon.run / "bundles" / box.instance / "pid"
+    box.says("echo kept > /root/file")
+
+    said = []
+    for _ in range(10):
+        os.kill(int(init.read_text("ascii")), signal.SIGKILL)
+        said.append(box.says("cat /root/file"))
+
+    assert said == ["kept"] * 10
 
 
 def test_a_half_made_sandbox_is_removed_by_the_next_daemon(daemon: Daemon, box: Box) -> None:

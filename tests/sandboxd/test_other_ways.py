@@ -96,6 +96,59 @@ def test_a_runtime_that_cannot_start_a_sandbox_is_quoted_in_answer_and_log(
     assert "cannot find a moon" in daemon.log.read_text("utf-8")
 
 
+KILLS_INIT_FIRST = """\
+#!/bin/sh
+for word in "$@"; do [ "$word" = exec ] && [ -e {mark} ] && rm {mark} && kill -9 $(cat {pid}); done
+exec /usr/bin/crun "$@"
+"""
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_command_whose_container_dies_as_it_starts_runs_once_in_a_new_one(
+    make_daemon: list[Daemon], tmp_path: Path, run_directory: Path, layout: Path, streamed: bool
+) -> None:
+    fatal, mark = tmp_path / "crun", tmp_path / "mark"
+    pid = run_directory / "bundles/*/pid"
+    fatal.write_text(KILLS_INIT_FIRST.format(mark=mark, pid=pid), encoding="utf-8")
+    fatal.chmod(0o755)
+    daemon = Daemon(tmp_path / "state", run_directory, extra=f'runtime = "{fatal}"')
+    box = start(make_daemon, daemon, layout)
+    box.says("echo before > /root/file")
+    mark.touch()
+
+    script = "echo x >> /root/count; cat /root/file"
+    if streamed:
+        *pieces, end = list(box.stream(script))
+        assert isinstance(end, wire.StreamEnd)
+        assert [p.content for p in pieces if isinstance(p, wire.StreamOutput)] == [b"before\n"]
+        outcome = end.outcome
+    else:
+        outcome = box.shell(script)
+
+    assert not mark.exists()
+    assert outcome is not None
+    assert (outcome.ended, outcome.exit_code, outcome.stderr) == ("exited", 0, b"")
+    assert outcome.stdout == b"before\n"
+    assert box.says("wc -l < /root/count") == "1"
+
+
+def test_a_program_that_is_not_there_is_not_tried_again(
+    make_daemon: list[Daemon], tmp_path: Path, run_directory: Path, layout: Path
+) -> None:
+    counting = tmp_path / "crun"
+    counting.write_text(
+        f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\nexec /usr/bin/crun "$@"\n', encoding="utf-8"
+    )
+    counting.chmod(0o755)
+    daemon = Daemon(tmp_path / "state", run_directory, extra=f'runtime = "{counting}"')
+    box = start(make_daemon, daemon, layout)
+
+    outcome = box.run("/no/such/program")
+
+    assert outcome.ended == "failed_to_start"
+    assert (tmp_path / "calls").read_text("utf-8").count(" exec ") == 1
+
+
 def test_layers_by_path_give_the_same_sandbox(
     make_daemon: list[Daemon], tmp_path: Path, run_directory: Path, layout: Path
 ) -> None:

@@ -1,16 +1,19 @@
-"""What a report speaks for: a digest over everything that decides how sandboxes are made.
+"""What makes one node like another: a digest over everything that decides how sandboxes are made.
 
 Mount options, disk, container profile, system calls, the daemon's own rights, the runtime and the
-programs that it lends. Two nodes with the same digest confine and persist in the same way.
+programs that it lends. Two nodes with the same digest confine and persist in the same way. The
+daemon tells it with its facts and the gate writes it into a report, so that the service can see
+whether a report speaks for a node.
 """
 
 import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from sandboxd.config import Config
+from sandboxd.faults import Misconfigured
 from sandboxd.kernel.confinement import CAPABILITIES
 from sandboxd.kernel.mountinfo import read_mounts
 from sandboxd.runtime.profile import Container, container_configuration
@@ -18,11 +21,11 @@ from sandboxd.runtime.programs import files_program
 from sandboxd.storage.overlay import OPTIONS, IdRange
 from sandboxd.wire import Limits
 
-_SOMEWHERE = Path("/somewhere")
+_SOMEWHERE: Final = Path("/somewhere")
 
 
 def configuration_digest(config: Config) -> str:
-    """SHA-256 in hexadecimal digits."""
+    """SHA-256 in hexadecimal digits. Raises: Misconfigured when a program is missing."""
     raw = json.dumps(_decisive(config), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(raw.encode("utf-8")).hexdigest()
 
@@ -50,12 +53,17 @@ def _decisive(config: Config) -> dict[str, Any]:
 
 
 def _digest_of(program: Path) -> str:
-    with program.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        with program.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise Misconfigured(f"{program.name}: {error.strerror}") from error
 
 
-def filesystem_of(path: Path) -> str:
-    """The type of the file system that a path lies on."""
+def filesystem_of(path: Path) -> str | None:
+    """The type of the file system that a path lies on, such as "xfs"; None when it has no line in
+    mountinfo (file systems such as btrfs give each subvolume a device number of its own).
+    """
     device = path.stat().st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
-    return next((e.fstype for e in reversed(read_mounts()) if e.device == number), "unknown")
+    return next((e.fstype for e in reversed(read_mounts()) if e.device == number), None)
