@@ -165,13 +165,18 @@ def _command_of(message: IncomingGroupMessage) -> Parsed | Malformed | Unknown |
     return None if isinstance(read, NotACommand) else read
 
 
+def _safe_handle(handle: str) -> str:
+    """NapCat's id of a file, "" when it holds a credential: of pictures it is the sender's name."""
+    return handle if protect(handle, Channel.MESSAGE).content == handle else ""
+
+
 def _attachments_of(message: IncomingGroupMessage) -> tuple[StoredAttachment, ...]:
     return tuple(
         StoredAttachment(
             kind=segment.kind.value,
             name=protect(segment.name, Channel.MESSAGE),
             size_bytes=segment.size_bytes,
-            handle=segment.handle,
+            handle=_safe_handle(segment.handle),
         )
         for segment in message.segments
         if segment.kind in _ATTACHMENTS

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from perlica.clients.sandboxd import SandboxdClient, SandboxdSettings
 from perlica.domain.errors import Misconfigured, PerlicaError
-from perlica.domain.texts import Text
+from perlica.domain.texts import Language, Text
 from sandboxd.wire import HealthReport
 
 MAX_REPORT_BYTES: Final = 4 * 1024 * 1024
@@ -154,6 +154,14 @@ _PASSED: Final = GateVerdict(
     ),
     remedy=Text(zh="", en=""),
 )
+_NOT_COMPARED: Final = GateVerdict(
+    allows=True,
+    reason=Text(
+        zh="闸门报告已通过；每个节点在使用前核对",
+        en="the gate passed; each node is compared before it is used",
+    ),
+    remedy=Text(zh="", en=""),
+)
 
 
 def identity_of(health: HealthReport) -> NodeIdentity:
@@ -170,10 +178,9 @@ def identity_of(health: HealthReport) -> NodeIdentity:
     )
 
 
-def ask_node(socket: Path) -> NodeIdentity:
-    """Asks the sandboxd at `socket` (local HTTP). Raises: Retryable, Misconfigured."""
-    client = SandboxdClient(SandboxdSettings(socket_path=socket, epoch=0))
-    return identity_of(client.health())
+def ask_node(settings: SandboxdSettings) -> NodeIdentity:
+    """Asks a node's sandboxd who it is. Raises: Retryable, Misconfigured."""
+    return identity_of(SandboxdClient(settings).health())
 
 
 def read_report(path: Path) -> GateReport:
@@ -212,8 +219,17 @@ def differences(report: GateReport, node: NodeIdentity) -> tuple[Difference, ...
     )
 
 
-def judge_report(path: Path | None, nodes: Mapping[str, Callable[[], NodeIdentity]]) -> GateVerdict:
-    """Whether the report at `path` allows sandboxes on all of `nodes` (name -> how to ask it)."""
+def judge_report(
+    path: Path | None,
+    nodes: Mapping[str, Callable[[], NodeIdentity]],
+    *,
+    may_be_silent: bool = False,
+) -> GateVerdict:
+    """Whether the report at `path` allows sandboxes on all of `nodes` (name -> how to ask it).
+
+    `may_be_silent`: a node that does not answer now is compared later, before it is used
+    (`admission`), so that a dead node does not switch sandboxes off everywhere.
+    """
     if path is None:
         return _NO_REPORT
     try:
@@ -224,32 +240,66 @@ def judge_report(path: Path | None, nodes: Mapping[str, Callable[[], NodeIdentit
     if faults:
         named = ", ".join(faults[:_MAX_NAMED])
         return _refused(zh=f"闸门报告没有通过：{named}", en=f"the gate did not pass: {named}")
+    compared = 0
     for name, ask in nodes.items():
-        verdict = _judge_node(report, name, ask)
-        if not verdict.allows:
-            return verdict
-    return _PASSED
+        try:
+            found = differences(report, ask())
+        except PerlicaError as fault:
+            if not may_be_silent:
+                return _silent(name, fault)
+            continue
+        if found:
+            return _differs(name, found)
+        compared += 1
+    return _PASSED if compared and compared == len(nodes) else _NOT_COMPARED
+
+
+def judge_settings(
+    path: Path | None, nodes: Mapping[str, SandboxdSettings], *, may_be_silent: bool = False
+) -> GateVerdict:
+    """As `judge_report`, of the nodes that are reached in these ways."""
+    asked = {name: partial(ask_node, settings) for name, settings in nodes.items()}
+    return judge_report(path, asked, may_be_silent=may_be_silent)
 
 
 def judge_sockets(path: Path | None, sockets: Mapping[str, Path]) -> GateVerdict:
     """As `judge_report`, of the nodes whose sandboxd listens at `sockets` (name -> socket)."""
-    return judge_report(path, {name: partial(ask_node, at) for name, at in sockets.items()})
+    nodes = {name: SandboxdSettings(socket_path=at, epoch=0) for name, at in sockets.items()}
+    return judge_settings(path, nodes)
 
 
-def _judge_node(report: GateReport, name: str, ask: Callable[[], NodeIdentity]) -> GateVerdict:
-    try:
-        found = differences(report, ask())
-    except PerlicaError as fault:
-        return GateVerdict(
-            allows=False,
-            reason=Text(
-                zh=f"无法核对闸门报告，节点 {name} 没有回答：{fault.text}",
-                en=f"the report cannot be compared, node {name} does not answer: {fault.text}",
-            ),
-            remedy=_START_SANDBOXD,
-        )
-    if not found:
-        return _PASSED
+def admission(report: GateReport) -> Callable[[HealthReport], None]:
+    """What a client asks of a node before it runs anything on it.
+
+    The answer raises Misconfigured when the node is not, or is no longer, the one that the report
+    speaks for.
+    """
+
+    def admit(health: HealthReport) -> None:
+        found = differences(report, identity_of(health))
+        if found:
+            verdict = _differs(health.node, found)
+            raise Misconfigured(
+                "gate_report_differs",
+                verdict.reason.say(Language.en),
+                remedy=verdict.remedy.say(Language.en),
+            )
+
+    return admit
+
+
+def _silent(name: str, fault: PerlicaError) -> GateVerdict:
+    return GateVerdict(
+        allows=False,
+        reason=_literal(
+            zh=f"无法核对闸门报告，节点 {name} 没有回答：{fault.text}",
+            en=f"the report cannot be compared, node {name} does not answer: {fault.text}",
+        ),
+        remedy=_START_SANDBOXD,
+    )
+
+
+def _differs(name: str, found: tuple[Difference, ...]) -> GateVerdict:
     zh, en = "；".join(map(_in_chinese, found)), "; ".join(map(_in_english, found))
     return _refused(
         zh=f"闸门报告与节点 {name} 不一致：{zh}", en=f"node {name} is not as reported: {en}"
@@ -257,7 +307,13 @@ def _judge_node(report: GateReport, name: str, ask: Callable[[], NodeIdentity]) 
 
 
 def _refused(*, zh: str, en: str) -> GateVerdict:
-    return GateVerdict(allows=False, reason=Text(zh=zh, en=en), remedy=_RUN_THE_GATE)
+    return GateVerdict(allows=False, reason=_literal(zh=zh, en=en), remedy=_RUN_THE_GATE)
+
+
+def _literal(*, zh: str, en: str) -> Text:
+    """Words of files and daemons stand in it: its braces name no field."""
+    zh, en = (said.replace("{", "{{").replace("}", "}}") for said in (zh, en))
+    return Text(zh=zh, en=en)
 
 
 def _in_chinese(one: Difference) -> str:

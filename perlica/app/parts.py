@@ -11,18 +11,23 @@ from actors.progress import ProgressSettings
 from actors.sandbox_desk import Members
 from perlica.app.config import Config
 from perlica.app.config.sections import SandboxSection
+from perlica.app.gate_report import judge_settings
 from perlica.app.secrets import Secrets
 from perlica.clients.model.settings import Api, Dialect, MaxTokensField, ModelSettings
 from perlica.clients.napcat import CatchUpSettings, NapCatSettings
+from perlica.clients.sandboxd import SandboxdSettings, TlsAddress
 from perlica.commands.facts import CapabilityOff
+from perlica.domain.errors import Misconfigured
 from perlica.domain.ids import GroupId, UserId
 from perlica.domain.node import LossRule
 from perlica.domain.sandbox import IDLE_MS_AT_MOST, SandboxImage, SandboxLimits
 from perlica.gateway.tool import ToolSettings
+from perlica.protection import Channel, protect
 from perlica.session.budgets import Budgets
 from perlica.session.window import WindowLimits
 from perlica.session.wrapper import WrapSettings
 from perlica.stores.retention import RetentionAges
+from sandboxd.wire import HealthReport
 
 _DAY_MS = 86_400_000
 _MINUTE_MS = 60_000
@@ -117,6 +122,7 @@ def command_desk(config: Config, connection_fault: Callable[[], str]) -> Command
             if not c.on
         ),
         connection_fault=connection_fault,
+        zone=zone(config),
         idle_ms=idle_ms(config),
     )
 
@@ -163,7 +169,7 @@ def tool_settings(config: Config, policy_version: str) -> ToolSettings:
     sandbox = config.sandbox
     limits = sandbox.limits if sandbox else None
     return ToolSettings(
-        nodes=tuple(sandbox.sockets) if sandbox else (),
+        nodes=sandbox.node_names if sandbox else (),
         sandbox_limits=SandboxLimits(
             memory_bytes=limits.memory_bytes if limits else 0,
             pids=limits.pids if limits else 0,
@@ -171,6 +177,7 @@ def tool_settings(config: Config, policy_version: str) -> ToolSettings:
             disk_bytes=limits.disk_bytes if limits else 0,
             nofile=limits.nofile if limits else 0,
         ),
+        network=sandbox.network if sandbox else "none",
         idle_ms=idle_ms(config),
         exec_within_s=int(sandbox.exec_within_s) if sandbox else 0,
         output_limit_bytes=sandbox.output_limit_bytes if sandbox else 0,
@@ -187,6 +194,43 @@ def idle_ms(config: Config) -> int:
     return config.sandbox.idle_days * _DAY_MS if config.sandbox else IDLE_MS_AT_MOST
 
 
+def node_settings(
+    section: SandboxSection,
+    epoch: int,
+    *,
+    admit: Callable[[HealthReport], None] | None = None,
+) -> dict[str, SandboxdSettings]:
+    """How to reach each node, the first one first; `admit` says which may be used."""
+    sockets = {section.node: section.socket, **{node.name: node.socket for node in section.nodes}}
+    settings = {
+        name: SandboxdSettings(socket_path=socket, epoch=epoch, node=name, admit=admit)
+        for name, socket in sockets.items()
+    }
+    for node in section.remote_nodes:
+        host, _, port = node.address.rpartition(":")
+        tls = TlsAddress(
+            host=host.strip("[]"),
+            port=int(port),
+            server_name=node.server_name,
+            authority=node.authority_file,
+            certificate=node.certificate_file,
+            key=node.key_file,
+        )
+        settings[node.name] = SandboxdSettings(
+            socket_path=section.socket, epoch=epoch, node=node.name, tls=tls, admit=admit
+        )
+    return settings
+
+
+def compare_nodes(config: Config, *, may_be_silent: bool) -> Config:
+    """The configuration with the verdict on its nodes; asks them only where a report is named."""
+    section = config.sandbox
+    if section is None or section.gate_report is None:
+        return config
+    nodes = node_settings(section, epoch=0)
+    return config.with_gate(judge_settings(section.gate_report, nodes, may_be_silent=may_be_silent))
+
+
 def loss_rule(section: SandboxSection) -> LossRule:
     """When silence of a node counts."""
     return LossRule(loss_after_s=section.loss_after_s, least_looks=section.loss_looks)
@@ -200,12 +244,20 @@ def members(config: Config) -> Members:
 
 
 def image_of(section: SandboxSection) -> SandboxImage:
-    """The configured global image."""
+    """The configured global image, its introduction protected.
+
+    Raises: Misconfigured when that could not be scanned to its end.
+    """
     image = section.image
+    introduction = protect(image.introduction, Channel.TOOL_ARGUMENTS)
+    if not introduction.is_usable:
+        raise Misconfigured(
+            "introduction_unscannable", "sandbox.image.introduction could not be scanned"
+        )
     return SandboxImage(
         reference=image.reference,
         digest=image.digest,
-        introduction=image.introduction,
+        introduction=introduction.content,
         revision=image.revision,
     )
 

@@ -17,13 +17,14 @@ from perlica import __version__
 from perlica.app import parts
 from perlica.app.assembly import Assembly
 from perlica.app.config import Config
+from perlica.app.gate_report import admission, read_report
 from perlica.app.layout import database_path
 from perlica.app.logs import start_logging
 from perlica.app.outlets import health_facts, outlets
 from perlica.app.protection_rules import put_in_force
 from perlica.app.secrets import read_secrets
 from perlica.app.supervision import EXIT_NOT_STARTED, NotStarted, Supervisor, stopping
-from perlica.clients.sandboxd import SandboxdClient, SandboxdSettings
+from perlica.clients.sandboxd import SandboxdClient
 from perlica.domain.errors import Misconfigured
 from perlica.gateway.policy_file import read_policy
 from perlica.health import install_stack_printer
@@ -45,6 +46,7 @@ def run_service(config: Config, *, alarm: Alarm | None = None) -> int:
     """
     secrets = read_secrets(config)
     start_logging(config.log, secrets=secrets.values())
+    config = parts.compare_nodes(config, may_be_silent=True)
     policy = read_policy(config.policy.file)
     put_in_force(config.protection.rules_file)
     state_dir = config.service.state_dir
@@ -104,12 +106,11 @@ def _prepare_database(config: Config, path: Path) -> Nodes | None:
             return None
         adopt_image(database, parts.image_of(section))
         epoch = ServiceStore(database).epoch()
-    return Nodes(
-        {
-            node: SandboxdClient(SandboxdSettings(socket_path=socket, epoch=epoch, node=node))
-            for node, socket in section.sockets.items()
-        }
-    )
+    proved = not any(capability.experimental for capability in config.capabilities())
+    reported = section.gate_report
+    admit = admission(read_report(reported)) if proved and reported else None
+    settings = parts.node_settings(section, epoch, admit=admit)
+    return Nodes({node: SandboxdClient(each) for node, each in settings.items()})
 
 
 @contextmanager

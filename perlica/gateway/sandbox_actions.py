@@ -76,7 +76,8 @@ class SandboxExec:
     name: ClassVar[str] = "sandbox_exec"
     description: ClassVar[str] = (
         "Run a command in a sandbox and get its exit code, stdout and stderr. The whole root file"
-        " system of the sandbox persists between commands. There is no network."
+        " system of the sandbox persists between commands. There is no network, except for the"
+        " few names that its node lets through where the sandbox was made with network egress."
     )
     arguments: ClassVar[type[ToolArguments]] = ExecArguments
 

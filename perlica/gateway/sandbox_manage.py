@@ -153,6 +153,7 @@ def _plan_create(arguments: ManageArguments, context: CallContext) -> Planned:
         purpose=arguments.purpose,
         node=choose_node(context, arguments.node),
         limits=context.settings.sandbox_limits,
+        network=context.settings.network,
         idle_ms=context.settings.idle_ms,
     )
     limits = spec.limits

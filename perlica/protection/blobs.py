@@ -8,19 +8,23 @@ import base64
 import binascii
 import bz2
 import lzma
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from perlica.protection.budget import MAX_DECODE_DEPTH, MAX_DECODED_BYTES, Budget
-from perlica.protection.engine import linear
+from perlica.protection.runs import Run
+from perlica.protection.sheet import Sheet
 
-_RUN: Final = linear(r"[A-Za-z0-9+/_\-]{20,}={0,2}|[A-Za-z0-9+/]{12,}={1,2}|[A-Z2-7]{24,}={1,6}")
-_HEX: Final = linear(r"(?:0x|\\x)?(?:[0-9a-f]{24,}|[0-9A-F]{24,})")
+_PADDING: Final = re.compile(rb"=(?<=[A-Za-z0-9+/]{12}=)=?")
+_PADDED: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+_SHORT_RUN: Final = 20
 _STANDARD: Final = bytes.maketrans(b"-_", b"+/")
-_MATCHES_BETWEEN_CHECKS: Final = 256
+_RUNS_BETWEEN_CHECKS: Final = 64
 _PROBE: Final = 48
+_GLIMPSE: Final = 24
 _PRINTABLE_SHARE: Final = 0.9
 _SHORTEST_TEXT: Final = 8
 _CONTROLS: Final = bytes((*range(0x20), 0x7F, *range(0xF8, 0x100)))
@@ -42,22 +46,44 @@ class Blob:
     content: bytes
 
 
-def open_blobs(data: bytes, budget: Budget, depth: int) -> Iterator[Blob]:
-    """Yield every blob of `data` that decodes to text."""
+def open_blobs(sheet: Sheet, depth: int) -> Iterator[Blob]:
+    """Yield every blob of the text that decodes to text."""
     if depth >= MAX_DECODE_DEPTH:
         return
-    for number, match in enumerate(_RUN.finditer(data), 1):
-        if number % _MATCHES_BETWEEN_CHECKS == 0:
-            budget.check()
-        start, end = match.span()
-        content = _from_base64(data[start:end], budget)
+    data, budget = sheet.data, sheet.budget
+    for number, (start, end) in enumerate(_encoded_runs(sheet), 1):
+        if number % _RUNS_BETWEEN_CHECKS == 0:
+            budget.spend(_RUNS_BETWEEN_CHECKS)
+        content = _from_base64(data, start, end, budget)
         if content:
             yield Blob(start, end, content)
-    for match in _HEX.finditer(data):
-        start, end = match.span()
-        content = _from_hex((match.group() or b"").removeprefix(b"0x").removeprefix(b"\\x"), budget)
+    for start, end in sheet.hex_runs():
+        content = _from_hex(data[start:end], budget)
         if content:
             yield Blob(start, end, content)
+
+
+def _encoded_runs(sheet: Sheet) -> Iterator[Run]:
+    """Yield runs of base64 with their padding, short ones too where they have some."""
+    data, padded, at = sheet.data, _padded_runs(sheet.data), 0
+    for start, end in sheet.encoded_runs():
+        while at < len(padded) and padded[at][0] < end:
+            if padded[at][1] <= start:
+                yield padded[at]
+            at += 1
+        yield start, end + len(data[end : end + 2]) - len(data[end : end + 2].lstrip(b"="))
+    yield from padded[at:]
+
+
+def _padded_runs(data: bytes) -> list[Run]:
+    """Return the runs of 12 to 19 characters that end in padding."""
+    found = []
+    for match in _PADDING.finditer(data):
+        before = data[max(0, match.start() - _SHORT_RUN) : match.start()]
+        length = len(before) - len(before.rstrip(_PADDED))
+        if length < _SHORT_RUN:
+            found.append((match.start() - length, match.end()))
+    return found
 
 
 def _from_hex(run: bytes, budget: Budget) -> bytes | None:
@@ -68,14 +94,16 @@ def _from_hex(run: bytes, budget: Budget) -> bytes | None:
     return _opened(bytes.fromhex(run.decode()), budget)
 
 
-def _from_base64(run: bytes, budget: Budget) -> bytes | None:
-    """Return the text in `run`, read as base64 of either alphabet or, in capitals, as base32."""
-    head = binascii.a2b_base64(
-        run[: _PROBE if len(run) >= _PROBE else len(run) & ~3].translate(_STANDARD)
-    )
-    begin, opened = head[:_FIRST_LOOK], None
-    is_texty = len(begin.translate(None, _NEVER_IN_TEXT)) == len(begin)
-    if is_texty or begin.startswith(_MAGICS) or head.count(0) >= _SHORTEST_TEXT // 2:
+def _from_base64(data: bytes, start: int, end: int, budget: Budget) -> bytes | None:
+    """Return the text in a run, read as base64 of either alphabet or, in capitals, as base32."""
+    begin = data[start : min(end, start + _GLIMPSE)]
+    head = binascii.a2b_base64(begin[: len(begin) & ~3].translate(_STANDARD))
+    first = head[:_FIRST_LOOK]
+    is_texty = len(first.translate(None, _NEVER_IN_TEXT)) == len(first)
+    if not (is_texty or 0 in head or begin.isupper() or head.startswith(_MAGICS)):
+        return None
+    opened, run = None, data[start:end]
+    if is_texty or 0 in head or head.startswith(_MAGICS):
         opened = _decoded(_base64, run.rstrip(b"=").translate(_STANDARD), 4, budget)
     if opened is None and run.isupper():
         opened = _decoded(_base32, run.rstrip(b"="), 8, budget)

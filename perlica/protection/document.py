@@ -10,6 +10,7 @@ from typing import Final
 from perlica.protection import json_text, placeholder, redaction
 from perlica.protection.budget import (
     MAX_VALUE_BYTES,
+    MOST_STEPS_OF_A_MESSAGE,
     OVERLAP_BYTES,
     UNIT_BYTES,
     Budget,
@@ -24,8 +25,8 @@ from perlica.protection.sheet import Hit
 from perlica.protection.view import View, ViewBuilder
 
 _ROUNDS: Final = 4
-_JSON_WALK_S: Final = 1.0
-_SURROUNDINGS: Final = 512
+_SURROUNDINGS: Final = 256
+_SCANNED_AGAIN_BYTES: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +44,11 @@ class Document:
             ScanIncomplete: a bound was hit, or something was still found after the last round.
             UnicodeEncodeError: the text holds lone surrogates.
         """
-        del channel  # every door gets the same rules; the channel is for callers' own records
+        most_steps = MOST_STEPS_OF_A_MESSAGE if channel is Channel.MESSAGE else None
         clean = placeholder.escape_look_alikes(text, is_kind)
         data = clean.encode()
         as_json = json_text.is_json(clean)
-        spans = find_spans(clean, as_json=as_json)
+        spans = find_spans(clean, as_json=as_json, most_steps=most_steps)
         if not spans:
             return cls(clean, ())
         found, numbering = redaction.findings(spans), placeholder.Numbering(clean)
@@ -63,23 +64,30 @@ class Document:
         raise ScanIncomplete("rescan")
 
 
-def find_spans(text: str, *, as_json: bool = False) -> tuple[Span, ...]:
-    """Return what is to be replaced, in byte offsets of the UTF-8 text."""
+def find_spans(
+    text: str, *, as_json: bool = False, most_steps: int | None = None
+) -> tuple[Span, ...]:
+    """Return what is to be replaced, in byte offsets of the UTF-8 text.
+
+    Every door gets the same rules; `most_steps` bounds the work on each unit more tightly.
+    """
     data = text.encode()
     if len(data) > MAX_VALUE_BYTES:
         raise ScanIncomplete("value size")
-    hits = _hits_in(data, _units(data))
+    hits = _hits_in(data, _units(data), most_steps)
     if as_json:
-        hits.extend(json_text.find_hits(blank(data), Budget.start(_JSON_WALK_S)))
+        hits.extend(json_text.find_hits(blank(data), Budget.start(len(data))))
         return json_text.fit(redaction.unite(hits, data), data)
     return redaction.unite(hits, data)
 
 
-def _hits_in(data: bytes, stretches: Iterable[tuple[int, int]]) -> list[Hit]:
+def _hits_in(
+    data: bytes, stretches: Iterable[tuple[int, int]], most_steps: int | None
+) -> list[Hit]:
     return [
         hit.moved(start)
         for start, end in stretches
-        for hit in scan(data[start:end], Budget.start())
+        for hit in scan(data[start:end], Budget.start(end - start, most_steps=most_steps))
     ]
 
 
@@ -121,7 +129,7 @@ def _find_again(
     """Return what is found in redacted `data`; of a long text only the surroundings of what
     changed.
     """
-    if len(data) <= UNIT_BYTES:
+    if len(data) <= _SCANNED_AGAIN_BYTES:
         return find_spans(data.decode(), as_json=as_json)
     hits = [hit for view in _windows(data, places) for hit in _hits_in_view(view)]
     spans = redaction.unite(hits, data)
@@ -129,7 +137,7 @@ def _find_again(
 
 
 def _hits_in_view(view: View) -> Iterator[Hit]:
-    for hit in scan(view.data, Budget.start()):
+    for hit in scan(view.data, Budget.start(len(view.data))):
         start, end = view.to_base(hit.start, hit.end)
         yield replace(hit, start=start, end=end)
 

@@ -18,6 +18,14 @@ _FROM_HERE = _re2.RE2.Anchor.ANCHOR_START
 _ANYWHERE = _re2.RE2.Anchor.UNANCHORED
 _Spans = Sequence[tuple[int, int]]
 
+Reach = tuple[int, int]
+"""How many bytes before and behind its gate a match may begin and end; whole lines are added."""
+
+LINE: Final[Reach] = (1, 1)
+NEAR: Final[Reach] = (128, 256)
+FAR: Final[Reach] = (512, 1024)
+KEY: Final[Reach] = (512, 32 * 1024)
+
 
 class Match:
     """One match: offsets and bytes of the whole (group 0) and of each group."""
@@ -53,7 +61,7 @@ class Pattern:
     The package's own wrapper spends more time on each match than the match itself takes.
     """
 
-    __slots__ = ("_match", "gates", "groups", "ignore_case")
+    __slots__ = ("_match", "gates", "groups", "ignore_case", "reach")
 
     def __init__(self, source: bytes, options: object) -> None:
         """Compile.
@@ -68,6 +76,7 @@ class Pattern:
         self.groups: int = compiled.NumberOfCapturingGroups()
         self.gates: frozenset[str] = frozenset()
         self.ignore_case = False
+        self.reach = FAR
 
     def finditer(self, text: bytes, pos: int = 0, endpos: int | None = None) -> Iterator[Match]:
         """Yield the matches from left to right."""
@@ -101,7 +110,7 @@ class Gates:
 
     def __init__(self, *, ignore_case: bool) -> None:
         """Start without words; patterns bring theirs while the rules are imported."""
-        self._ignore_case = ignore_case
+        self.ignore_case = ignore_case
         self._words: dict[str, None] = {}
 
     def register(self, words: Iterable[str]) -> None:
@@ -119,7 +128,7 @@ class Gates:
 
     @cached_property
     def _compiled(self) -> "tuple[tuple[str, ...], re2.Set, Pattern]":
-        options, words = _options(ignore_case=self._ignore_case), tuple(self._words)
+        options, words = _options(ignore_case=self.ignore_case), tuple(self._words)
         automaton = re2.Set.SearchSet(options)
         for word in words:
             automaton.Add(re2.escape(word.encode()))
@@ -143,11 +152,14 @@ _EXACT_CASE = _options(ignore_case=False)
 _ANY_CASE = _options(ignore_case=True)
 
 
-def linear(pattern: str, *, ignore_case: bool = False, gates: Iterable[str] = ()) -> Pattern:
+def linear(
+    pattern: str, *, ignore_case: bool = False, gates: Iterable[str] = (), reach: Reach = FAR
+) -> Pattern:
     """Compile `pattern`, written in characters, to match UTF-8 bytes.
 
-    With `gates`, one of these words must be in or near every match: the pattern is then run only
-    where one was seen. A negated class never reaches into a placeholder (`placeholder.FILLER`).
+    With `gates`, one of these words must be within `reach` of every match: the pattern is then run
+    only on the lines around one. A negated class never reaches into a placeholder
+    (`placeholder.FILLER`).
 
     Raises:
         re2.error: RE2 does not take the pattern (look-around, back reference, repetition over
@@ -155,7 +167,9 @@ def linear(pattern: str, *, ignore_case: bool = False, gates: Iterable[str] = ()
     """
     source = _in_bytes(pattern).replace(b"[^", b"[^\\xff")
     compiled = Pattern(source, _ANY_CASE if ignore_case else _EXACT_CASE)
-    compiled.gates, compiled.ignore_case = frozenset(gates), ignore_case
+    words = (word.lower() for word in gates) if ignore_case else gates
+    compiled.gates, compiled.ignore_case = frozenset(words), ignore_case
+    compiled.reach = reach
     (ANY_CASE_GATES if ignore_case else EXACT_GATES).register(compiled.gates)
     return compiled
 

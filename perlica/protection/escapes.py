@@ -89,11 +89,19 @@ def _from_code_units(found: bytes) -> bytes:
     return units.decode("utf-16-be", errors="replace").encode(errors="replace")
 
 
+def _line_before(data: bytes, at: int) -> int:
+    """Return where the line before `at` begins; of a line longer than any that mail breaks, -1."""
+    if at <= _LONGEST_LINE:
+        return data.rfind(b"\n", 0, at)
+    newline = data.rfind(b"\n", at - _LONGEST_LINE, at)
+    return newline if newline >= 0 else -_LONGEST_LINE
+
+
 def _unquoted(data: bytes, match: Match) -> bytes | None:
     """A soft break ends a full line; only what needs it is escaped, never a letter or digit."""
     found = match.group()
     if b"\n" in found:
-        start = data.rfind(b"\n", max(0, match.start() - _LONGEST_LINE), match.start())
-        return b"" if match.start() - start > _FULL_LINE else None
+        length = match.start() - _line_before(data, match.start())
+        return b"" if _FULL_LINE < length <= _LONGEST_LINE else None
     byte = int(found[1:], 16)
     return bytes([byte]) if byte >= 0x80 or byte in b"=\r\n\t ?_" else None

@@ -8,6 +8,7 @@ import unicodedata
 from functools import cache
 from typing import Final
 
+from perlica.protection.budget import Budget
 from perlica.protection.engine import unicode_linear
 from perlica.protection.view import View, ViewBuilder
 
@@ -35,16 +36,19 @@ _QUOTES: Final = dict(zip("“”„‟‘’‚‛", "\"\"\"\"''''", strict=Tru
 _FOLDABLE: Final = unicode_linear(
     f"{_COLOUR}|[{_INVISIBLE}]+|[{_SPACES}{_COMPATIBLE}{''.join(_TWINS)}{''.join(_QUOTES)}]"
 )
+_MATCHES_BETWEEN_CHECKS: Final = 64
 _WIDEST: Final = 4
 """Bytes of the widest character."""
 
 
-def fold(data: bytes) -> View | None:
+def fold(data: bytes, budget: Budget) -> View | None:
     """Return UTF-8 `data` with all that folded, or None when nothing folds (the common case)."""
     if data.isascii() and b"\x1b" not in data:
         return None
     builder, at = ViewBuilder(), 0
-    for match in _FOLDABLE.finditer(data):
+    for number, match in enumerate(_FOLDABLE.finditer(data), 1):
+        if number % _MATCHES_BETWEEN_CHECKS == 0:
+            budget.spend(_MATCHES_BETWEEN_CHECKS)
         start, end = match.span()
         new = _folded(data, start, end)
         if new is not None:

@@ -30,6 +30,7 @@ _NAMING: Final = frozenset(
 _VALUE: Final = frozenset("value val default content data v stringvalue".split())
 _SETTING: Final = Setting(quoted=True, alone=True, firm=True)
 _LONGEST_ESCAPE: Final = 6
+_TOKENS_BETWEEN_CHECKS: Final = 1024
 
 
 @dataclass(slots=True)
@@ -59,7 +60,7 @@ def find_hits(data: bytes, budget: Budget) -> Iterator[Hit]:
     """Yield the values of a valid JSON document that the names above or beside them announce."""
     levels: list[_Level] = [_Level(is_object=False, name="")]
     for number, match in enumerate(_TOKEN.finditer(data)):
-        if number % 1024 == 0:
+        if number % _TOKENS_BETWEEN_CHECKS == 0:
             budget.check()
         token, level = match.group(), levels[-1]
         if token in {b"{", b"["}:

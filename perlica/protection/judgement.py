@@ -113,7 +113,9 @@ def _is_token(value: str, name: KeyName, setting: Setting) -> bool:
 def _is_doubtless(value: str, name: KeyName) -> bool:
     if name.kind == "password":  # `pw: …`, `pass=…`; a loud PASS: is a test report
         return not name.is_loud and values.is_strong(value) and not is_worded(value)
-    if len(value) < _SHORTEST_DICE or values.UUID.match(value) or _OF_CODE.search(value):
+    if len(value) < _SHORTEST_DICE or _OF_CODE.search(value):
+        return False
+    if values.UUID.match(value) or values.NUMBERED_URN.match(value):
         return False
     if values.HEXADECIMAL.match(value):
         return name.is_loud or name.kind != "key" or not name.is_bare

@@ -63,8 +63,9 @@ class _Detector:
     def finds(self, text: str) -> bool:
         """Return whether the rule finds anything in `text`, read as the scan reads it."""
         data = text.encode()
-        view = fold(data)
-        sheet = Sheet(view.data if view else data, Budget.start())
+        budget = Budget.start(len(data))
+        view = fold(data, budget)
+        sheet = Sheet(view.data if view else data, budget)
         self(sheet)
         return bool(sheet.hits)
 

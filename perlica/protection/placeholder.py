@@ -22,8 +22,8 @@ _PUBLIC_ARMOUR: Final = re.compile(
     rb"-----BEGIN (?:CERTIFICATE|TRUSTED CERTIFICATE|X509 C(?:RL|ERTIFICATE)|(?:NEW )"
     rb"?CERTIFICATE REQUEST|PKCS7|(?:RSA |EC |DSA )?PUBLIC KEY"
     rb"|PGP PUBLIC KEY BLOCK|PGP SIGNATURE|SSH SIGNATURE|DH PARAMETERS)-----[> \t]*\r?\n"
-    rb"(?:[> \t]*(?:[A-Za-z0-9+/]{60,80}|[A-Za-z0-9+/]{1,80}={0,2}|=[A-Za-z0-9+/]{4}|(?:Version|"
-    rb"Comment): [^\n]{0,80}|)[ \t]*\r?\n){1,1000}?"
+    rb"(?:[> \t]*+(?:[A-Za-z0-9+/]{1,80}+={0,2}+|=[A-Za-z0-9+/]{4}|(?:Version|Comment): "
+    rb"[^\n]{0,80}+|)[ \t]*+\r?\n){1,1000}?"
     rb"[> \t]*-----END "
 )
 _LOOK_ALIKE: Final = re.compile("⟦(?=[^⟧\n]{0,8}凭)")

@@ -19,7 +19,7 @@ from perlica.protection.wrapped_lines import back_to_space, join_lines
 
 _AROUND: Final = 192
 _FURTHER: Final = 1024
-_MATCHES_BETWEEN_CHECKS: Final = 256
+_MATCHES_BETWEEN_CHECKS: Final = 64
 
 
 def unescape(data: bytes, budget: Budget) -> View | None:
@@ -32,7 +32,7 @@ def unescape(data: bytes, budget: Budget) -> View | None:
     pattern = CHANGING_PRINTABLE if printable else CHANGING
     for number, match in enumerate(pattern.finditer(data), 1):
         if number % _MATCHES_BETWEEN_CHECKS == 0:
-            budget.check()
+            budget.spend(_MATCHES_BETWEEN_CHECKS)
         for change in changes(data, match):
             if group and change[0] - group[-1][1] > 2 * _AROUND:
                 _add_window(builder, data, group)

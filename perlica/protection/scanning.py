@@ -16,6 +16,8 @@ from perlica.protection.sheet import Hit, Sheet
 from perlica.protection.view import BORDER, View
 
 _ROUNDS: Final = 3
+_CHECKED_AFTER_EACH_RULE_BYTES: Final = 4096
+"""A look at the clocks costs as much as most rules do on a short text."""
 
 
 def scan(data: bytes, budget: Budget) -> list[Hit]:
@@ -24,7 +26,7 @@ def scan(data: bytes, budget: Budget) -> list[Hit]:
     Raises:
         ScanIncomplete: a bound was hit.
     """
-    view = fold(data)
+    view = fold(data, budget)
     if view is None:
         return _scan_bytes(blank(data), budget, rounds=_ROUNDS, depth=0)
     found = _scan_bytes(blank(view.data), budget, rounds=_ROUNDS, depth=0)
@@ -50,7 +52,9 @@ def _detected(data: bytes, budget: Budget, depth: int) -> Sheet:
     sheet = Sheet(data, budget)
     for detect in detectors():
         detect(sheet)
-        budget.check()
+        if len(data) > _CHECKED_AFTER_EACH_RULE_BYTES:
+            budget.check()
+    budget.check()
     _scan_blobs(sheet, depth)
     return sheet
 
@@ -63,7 +67,7 @@ def _note(sheet: Sheet, hits: list[Hit], view: View) -> None:
 
 def _scan_inner(data: bytes, budget: Budget, *, rounds: int, depth: int) -> list[Hit]:
     """Scan a derived reading, folded anew: an escape may have hidden a look-alike."""
-    view = fold(data)
+    view = fold(data, budget)
     if view is None:
         return _scan_bytes(data, budget, rounds=rounds, depth=depth)
     found = _scan_bytes(view.data, budget, rounds=rounds, depth=depth)
@@ -72,7 +76,7 @@ def _scan_inner(data: bytes, budget: Budget, *, rounds: int, depth: int) -> list
 
 def _scan_blobs(sheet: Sheet, depth: int) -> None:
     """Scan what is in the blobs, all of them in one text with borders between."""
-    blobs = list(open_blobs(sheet.data, sheet.budget, depth))
+    blobs = list(open_blobs(sheet, depth))
     if not blobs:
         return
     starts, at = [], 0

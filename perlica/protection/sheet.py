@@ -1,23 +1,27 @@
 """What a rule is given: the bytes of one view, the budget, and a place to note hits."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from perlica.protection import runs
 from perlica.protection.budget import Budget
-from perlica.protection.engine import ANY_CASE_GATES, EXACT_GATES, Match, Pattern
+from perlica.protection.engine import ANY_CASE_GATES, EXACT_GATES, Gates, Match, Pattern
 from perlica.protection.placeholder import FILLER
+from perlica.protection.runs import Run
 
 NOT_ASCII: Final = "\u00ff"
 """A gate that every character beyond ASCII opens."""
 
 _MATCHES_BETWEEN_CHECKS: Final = 64
-_PIECE_BYTES: Final = 8192
-_ONE_PIECE_BYTES: Final = 12288
+_PIECE_BYTES: Final = 2048
 _LONGEST_GATE: Final = 24
-_MARGIN_BEFORE: Final = 512
-_MARGIN_BEHIND: Final = 1024
+_GAP: Final = 2048
+"""A call of the engine costs as much as that many bytes: nearer stretches are one."""
 _LONGEST_LINE: Final = 16 * 1024
+
+
+_Stretch = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,33 +41,53 @@ class Hit:
         return replace(self, start=self.start + by, end=self.end + by) if by else self
 
 
-_Piece = tuple[int, int, frozenset[str], frozenset[str]]
-"""Start, end, and the gates seen in between: in their own case, and in any case."""
+class _Places:
+    """Where the gate words of one kind of case stand in a text, piece by piece."""
+
+    __slots__ = ("pieces", "seen")
+
+    def __init__(self, data: bytes, gates: Gates) -> None:
+        """Ask which words are in which piece."""
+        self.pieces: dict[str, list[int]] = {}
+        for start in range(0, len(data) or 1, _PIECE_BYTES):
+            piece = data[start : start + _PIECE_BYTES + _LONGEST_GATE]
+            for word in gates.present(piece):
+                self.pieces.setdefault(word, []).append(start)
+            if not piece.isascii():
+                self.pieces.setdefault(NOT_ASCII, []).append(start)
+        self.seen = frozenset(self.pieces)
+
+    def of(self, words: Iterable[str]) -> list[int]:
+        """Return where the pieces begin in which one of the words stands, from left to right."""
+        return sorted({start for word in words for start in self.pieces[word]})
 
 
-def _pieces(data: bytes) -> Iterator[_Piece]:
-    size = _PIECE_BYTES if len(data) > _ONE_PIECE_BYTES else len(data) or 1
-    for start in range(0, len(data) or 1, size):
-        piece = data[start : start + size + _LONGEST_GATE]
-        exact, any_case = EXACT_GATES.present(piece), ANY_CASE_GATES.present(piece)
-        if not piece.isascii():
-            exact, any_case = exact | {NOT_ASCII}, any_case | {NOT_ASCII}
-        yield start, min(len(data), start + size), exact, any_case
+def _line_start(data: bytes, at: int, margin: int) -> int:
+    """Return the line break before the line that stands `margin` before `at`."""
+    before = max(0, at - margin)
+    floor = max(0, before - _LONGEST_LINE)
+    return max(floor, data.rfind(b"\n", floor, before))
 
 
-def _line_start(data: bytes, at: int) -> int:
-    """Return the start of a line at least a margin before `at`."""
-    before = max(0, at - _MARGIN_BEFORE)
-    return data.rfind(b"\n", max(0, before - _LONGEST_LINE), before) + 1 or max(
-        0, before - _LONGEST_LINE
-    )
-
-
-def _line_end(data: bytes, at: int) -> int:
-    """Return the end of a line at least a margin behind `at`."""
-    behind = min(len(data), at + _MARGIN_BEHIND)
+def _line_end(data: bytes, at: int, margin: int) -> int:
+    """Return the end of the line that stands `margin` behind `at`."""
+    behind = min(len(data), at + margin)
     newline = data.find(b"\n", behind, behind + _LONGEST_LINE)
     return newline + 1 if newline >= 0 else min(len(data), behind + _LONGEST_LINE)
+
+
+class Gated:
+    """Many patterns of one sort of case, asked all at once which of them are worth a try."""
+
+    __slots__ = ("by_gate", "ignore_case")
+
+    def __init__(self, patterns: Sequence[Pattern]) -> None:
+        """Sort the patterns by their gates; every one must have some."""
+        self.ignore_case = patterns[0].ignore_case
+        self.by_gate: dict[str, list[int]] = {}
+        for number, pattern in enumerate(patterns):
+            for gate in pattern.gates:
+                self.by_gate.setdefault(gate, []).append(number)
 
 
 @dataclass(slots=True)
@@ -73,41 +97,90 @@ class Sheet:
     data: bytes
     budget: Budget
     hits: list[Hit] = field(default_factory=list)
-    _pieces: list[_Piece] = field(default_factory=list, repr=False)
+    _encoded: list[Run] | None = field(default=None, repr=False)
+    _hex: list[Run] | None = field(default=None, repr=False)
+    _exact: _Places | None = field(default=None, repr=False)
+    _any_case: _Places | None = field(default=None, repr=False)
 
-    def matches(self, pattern: Pattern) -> Iterator[Match]:
-        """Return the matches of `pattern`, from where one of its gates was seen."""
+    def matches(self, pattern: Pattern) -> Iterable[Match]:
+        """Return the matches of `pattern`, from around where one of its gates stands."""
         if not pattern.gates:
             return self._timed(pattern, ((0, len(self.data)),))
-        if not self._pieces:
-            self._pieces = list(_pieces(self.data))
-        if len(self._pieces) > 1:
-            return self._timed(pattern, self._regions(pattern))
-        _, end, exact, any_case = self._pieces[0]
-        if pattern.gates.isdisjoint(any_case if pattern.ignore_case else exact):
-            return iter(())
-        return self._timed(pattern, ((0, end),))
+        places = self._any_case if pattern.ignore_case else self._exact
+        if places is None:
+            places = self._places(ignore_case=pattern.ignore_case)
+        if pattern.gates.isdisjoint(places.seen):
+            return ()
+        words = pattern.gates.intersection(places.seen)
+        return self._timed(pattern, self._regions(pattern, places, words))
 
-    def _timed(self, pattern: Pattern, regions: Iterable[tuple[int, int]]) -> Iterator[Match]:
+    def possible(self, patterns: Gated) -> Iterator[int]:
+        """Yield which of many patterns have a gate in the text, in their order."""
+        places = self._places(ignore_case=patterns.ignore_case)
+        seen = places.seen.intersection(patterns.by_gate)
+        return iter(sorted({number for gate in seen for number in patterns.by_gate[gate]}))
+
+    def encoded_runs(self) -> list[Run]:
+        """Return the stretches of 20 and more characters that tokens and base64 are made of."""
+        if self._encoded is None:
+            self._encoded = runs.encoded_runs(self.data)
+        return self._encoded
+
+    def hex_runs(self) -> list[Run]:
+        """Return the stretches of 24 and more hexadecimal digits of one case."""
+        if self._hex is None:
+            self._hex = list(runs.hex_runs(self.data, self.encoded_runs()))
+        return self._hex
+
+    def occurrences(self, word: str) -> Iterator[int]:
+        """Return where the gate `word`, which was seen, stands in its own case."""
+        needle, at = word.encode(), -1
+        for start in self._places(ignore_case=False).pieces[word]:
+            end = start + _PIECE_BYTES + len(needle) - 1
+            at = self.data.find(needle, max(start, at + 1), end)
+            while at >= 0:
+                yield at
+                at = self.data.find(needle, at + 1, end)
+
+    def seen(self) -> frozenset[str]:
+        """Return the gates that stand anywhere in the text in their own case."""
+        return self._places(ignore_case=False).seen
+
+    def _places(self, *, ignore_case: bool) -> _Places:
+        if ignore_case:
+            self._any_case = self._any_case or _Places(self.data, ANY_CASE_GATES)
+            return self._any_case
+        self._exact = self._exact or _Places(self.data, EXACT_GATES)
+        return self._exact
+
+    def _timed(self, pattern: Pattern, regions: Iterable[_Stretch]) -> Iterator[Match]:
         """Yield the matches in the regions, asking for the time now and then."""
+        number = 0
         for start, end in regions:
-            for number, match in enumerate(pattern.finditer(self.data, start, end), 1):
+            for match in pattern.finditer(self.data, start, end):
+                number += 1
                 if number % _MATCHES_BETWEEN_CHECKS == 0:
-                    self.budget.check()
+                    self.budget.spend(_MATCHES_BETWEEN_CHECKS)
                 yield match
 
-    def _regions(self, pattern: Pattern) -> Iterator[tuple[int, int]]:
-        """Yield the stretches, whole lines, around the pieces in which a gate of it was seen."""
-        first = last = -1
-        for start, end, exact, any_case in self._pieces:
-            if pattern.gates.isdisjoint(any_case if pattern.ignore_case else exact):
-                continue
-            begin = _line_start(self.data, start)
-            if begin > last:
+    def _regions(
+        self, pattern: Pattern, places: _Places, words: Iterable[str]
+    ) -> Iterator[_Stretch]:
+        """Yield the stretches, whole lines, within reach of the words."""
+        if len(self.data) <= _PIECE_BYTES:
+            yield 0, len(self.data)
+            return
+        before, behind = pattern.reach
+        first = last = -_GAP - 1
+        for start in places.of(words):
+            end = start + _PIECE_BYTES
+            begin = start if start < last + _GAP else _line_start(self.data, start, before)
+            if begin >= last + _GAP:
                 if last > 0:
                     yield first, last
                 first = begin
-            last = _line_end(self.data, end)
+            if end + behind > last:
+                last = _line_end(self.data, end, behind)
         if last > 0:
             yield first, last
 

@@ -33,6 +33,7 @@ _STAND_IN_WORDS: Final = frozenset(
 )
 _ODD_CASE: Final = 0.34
 _ODD_PAIRS: Final = -1.0
+_SHORTEST_ODD: Final = 10
 _TEMPLATE: Final = re.compile(
     r"""^(?: <[^<>]*>? | \$\{\{?.* | \{\{.* | \$\(.* | \$[A-Za-z_]\w*(?:\}|\b.{0,3})$
     | %[A-Za-z_]\w*%$ | @[A-Z_]+@$ | \#\{.* | `.* | \{[A-Za-z_][^{}\s]*\}.{0,4}$ | %[sdv]$
@@ -86,15 +87,21 @@ _MEASURE: Final = re.compile(
 )
 _VERSION: Final = re.compile(r"^v?(?:\d+:)?\d{1,4}(?:\.\d{1,5})+(?:[+~\-.][\w.+~:\-]*)?$")
 _DATE: Final = re.compile(r"^\d{4}-\d{2}-\d{2}(?:[T ].*)?$|^\d{1,2}:\d{2}(?::\d{2})?$")
+FILE_ENDINGS: Final = (
+    "txt|log|csv|json|env|conf|docx?|xlsx?|pptx?|pdf|png|jpe?g|gif|bmp|webp|heic|"
+    "mp3|wav|amr|silk|m4a|flac|ogg|mp4|avi|mkv|webm|tar|t?gz|xz|bz2|7z|rar|apk|exe"
+)
+"""What files of a group are called after the dot; none of them ends an address."""
 _ADDRESS: Final = re.compile(
-    r"^(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?$|^[a-z][a-z0-9+.\-]*://|^[\w.+\-]+@[\w\-]+\.[\w.\-]+$|"
-    r"^mailto:"
+    r"^(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?$|^[a-z][a-z0-9+.\-]*://|^[\w.+\-]+@[\w\-]+\."
+    rf"(?!(?:{FILE_ENDINGS})$)[\w.\-]+$|^mailto:"
 )
 _FILE_NAME: Final = re.compile(
-    r"^[\w\-.]+\.(?:pem|key|crt|cer|txt|json|ya?ml|md|conf|ini|p12|pfx|jks|pub|js|ts|py|go|java|"
+    r"^([\w\-.]+)\.(?:pem|key|crt|cer|txt|json|ya?ml|md|conf|ini|p12|pfx|jks|pub|js|ts|py|go|java|"
     r"html?|rst|sh|env)$"
 )
 UUID: Final = re.compile(r"^[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$")
+NUMBERED_URN: Final = re.compile(r"^[(<\[]?urn:uuid:[0-9a-fA-F\-]{36}[)>\]]?$")
 HEXADECIMAL: Final = re.compile(r"^(?:0x)?[0-9a-fA-F]{16,}$")
 _PUBLIC: Final = re.compile(
     r"^(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2|sk-ssh|AAAA[BCE]3NzaC|SHA256:|sha(?:1|256|384|512)"
@@ -128,7 +135,7 @@ def is_reference(value: str, *, quoted: bool) -> bool:
     """Return whether the value says where the secret is, or is code that fetches it."""
     if _STORED_ELSEWHERE.match(value):
         return True
-    if _looks_like_path(value) or _FILE_NAME.match(value) or _ADDRESS.match(value):
+    if _looks_like_path(value) or _is_file_name(value) or _ADDRESS.match(value):
         return True
     if quoted:
         return False
@@ -170,6 +177,22 @@ def is_strong(value: str) -> bool:
 def is_prose(value: str) -> bool:
     """Return whether the value is a plain lower-case or capitalised word."""
     return value.isalpha() and (value[1:].islower() or value.isupper()) and wordiness(value) > 0
+
+
+def _is_file_name(value: str) -> bool:
+    """True for `server.key`; a secret that somebody named a file after stays one."""
+    name = _FILE_NAME.match(value)
+    if name is None:
+        return False
+    stem = name.group(1)
+    return not (UUID.match(stem) or is_dice(stem) or _is_odd(stem))
+
+
+def _is_odd(stem: str) -> bool:
+    """True for letters and digits in no order that anybody would name a file."""
+    if len(stem) < _SHORTEST_ODD or not stem.isalnum():
+        return False
+    return jumble(stem) > _ODD_CASE or (class_count(stem) >= 3 and wordiness(stem) < 0)
 
 
 def _looks_like_path(value: str) -> bool:

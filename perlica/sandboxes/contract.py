@@ -4,7 +4,8 @@
 suite in tests/contract holds both to it. The serializer's workers call it, nobody else.
 """
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
 from perlica.domain.cancel import CancelToken
 from perlica.domain.ids import OperationId, SandboxName
@@ -13,6 +14,8 @@ from perlica.domain.sandbox import (
     Action,
     ActionOutcome,
     BackendSandbox,
+    Command,
+    CommandOutcome,
     NodeSurvey,
     OperationLookUp,
     SandboxSpec,
@@ -81,4 +84,22 @@ class SandboxBackend(Protocol):
 
         Raises: Misconfigured when another node answers than the one that was meant.
         """
+        ...
+
+
+@runtime_checkable
+class StreamingBackend(Protocol):
+    """A backend that also hands on a command's output while it runs."""
+
+    def stream_command(
+        self,
+        operation: OperationId,
+        *,
+        name: SandboxName,
+        instance: str,
+        action: Command,
+        cancel: CancelToken,
+        on_output: Callable[[str, bytes], None],
+    ) -> CommandOutcome:
+        """As `SandboxBackend.execute`; `on_output` gets "stdout" or "stderr" and raw bytes."""
         ...

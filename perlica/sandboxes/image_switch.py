@@ -16,7 +16,12 @@ from perlica.domain.policy import Policy
 from perlica.domain.ports import SandboxJob
 from perlica.domain.sandbox import SandboxImage, SandboxState
 from perlica.protection import Channel, JsonValue, protect
-from perlica.sandboxes.lifecycle import SCOPE, Deletion, LifecycleAction, queue_deletion
+from perlica.sandboxes.lifecycle import (
+    Deletion,
+    LifecycleAction,
+    may_happen_by_itself,
+    queue_deletion,
+)
 from perlica.stores.audit import AuditStore
 from perlica.stores.database import Database
 from perlica.stores.image_switches import (
@@ -130,7 +135,7 @@ def _find_blocker(
 ) -> str:
     """Why the switch cannot go on by itself, "" while it can."""
     action = LifecycleAction.switch
-    if living and policy.judge(action, SCOPE).value not in {"low", "medium"}:
+    if living and not may_happen_by_itself(policy, action):
         return f"the policy does not allow {action} by itself"
     sandboxes = SandboxStore(database)
     for orphan in orphans:

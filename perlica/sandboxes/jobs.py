@@ -29,6 +29,7 @@ from perlica.domain.sandbox import (
     Action,
     ActionOutcome,
     BackendSandbox,
+    Command,
     CommandOutcome,
     FileRead,
     FilesListed,
@@ -42,12 +43,13 @@ from perlica.domain.sandbox import (
 )
 from perlica.domain.task import FINAL_STATES
 from perlica.domain.texts import Language
-from perlica.domain.texts.notices import say_late_ending
+from perlica.domain.texts.notices import say_late_ending, say_outcome_unknown
 from perlica.protection import Channel, JsonValue, Protected, protect
 from perlica.sandboxes import moves
-from perlica.sandboxes.contract import SandboxBackend
+from perlica.sandboxes.contract import SandboxBackend, StreamingBackend
 from perlica.sandboxes.lines import read_lines
 from perlica.sandboxes.nodes import Nodes
+from perlica.sandboxes.progress import OutputWatch
 from perlica.stores.database import Database
 from perlica.stores.operations import Operation, OperationStore
 from perlica.stores.outbox import OutboxStore
@@ -149,17 +151,20 @@ class JobPerformer:
         facts: dict[str, JsonValue],
         outcome: JobOutcome | None = None,
     ) -> None:
-        """Write down how it ended. Raises: NotRecorded when the database takes no write."""
+        """Write down how it ended, unless somebody else did (an Owner who resolved it).
+
+        Raises: NotRecorded when the database takes no write.
+        """
         for tries_left in reversed(range(_RECORD_TRIES)):
             try:
-                self._write_end(job, state, facts, outcome)
+                with suppress(StaleState):
+                    self._write_end(job, state, facts, outcome)
+                return
             except StoreUnavailable as error:
                 if not tries_left:
                     raise NotRecorded(job.operation) from error
-            except (Misconfigured, StaleState) as error:
+            except Misconfigured as error:
                 raise NotRecorded(job.operation) from error
-            else:
-                return
 
     def _write_end(
         self,
@@ -176,11 +181,15 @@ class JobPerformer:
                 ended = operations.finish(job.operation, state, protect_facts(facts))
             reason = str(facts.get("reason", ""))
             moves.end(self.database, job, state, outcome=outcome, reason=reason)
+            if state is OperationState.unknown:
+                tell_unknown(self.database, ended, self.language)
             self._tell_if_nobody_waits(ended)
 
     def _tell_if_nobody_waits(self, ended: Operation) -> None:
         """The group heard of the task's end before; what it then read as going on has ended now."""
         if ended.task_id is None or ended.level is Level.low:
+            return
+        if ended.state is OperationState.unknown:
             return
         task = TaskStore(self.database).find_task(ended.task_id)
         if task is None or task.state not in FINAL_STATES:
@@ -215,6 +224,16 @@ class JobPerformer:
                 return read_lines(wanted, lambda piece: _read(backend, job, piece, cancel))
             case None:
                 raise Refused("look_up_only", "this job is only looked up, never run")
+            case Command() as command if isinstance(backend, StreamingBackend):
+                watch = OutputWatch(database=self.database, operation=job.operation)
+                return backend.stream_command(
+                    job.operation,
+                    name=job.name,
+                    instance=job.instance,
+                    action=command,
+                    cancel=cancel,
+                    on_output=watch.take,
+                )
             case action:
                 return _execute(backend, job, action, cancel)
 
@@ -351,6 +370,16 @@ def protect_facts(facts: dict[str, JsonValue]) -> Protected:
     """Facts as protected JSON; facts whose scan did not finish are left out, not the row."""
     detail = protect(facts, Channel.AUDIT)
     return detail if detail.content else protect({}, Channel.AUDIT)
+
+
+def tell_unknown(database: Database, operation: Operation, language: Language) -> None:
+    """Tell the group that an operation waits in the recovery queue, once for each."""
+    text = say_outcome_unknown(operation.id, operation.action, language)
+    OutboxStore(database).enqueue(
+        key=f"unknown:{operation.id}",
+        kind=OutboxKind.notice,
+        content=protect(text, Channel.OUTBOX),
+    )
 
 
 def mark_unknown(database: Database, job: SandboxJob, reason: str) -> None:

@@ -30,7 +30,12 @@ from perlica.domain.texts.sandboxes import (
 from perlica.protection import Channel, protect
 from perlica.sandboxes import image_switch
 from perlica.sandboxes.expiry import find_expired
-from perlica.sandboxes.lifecycle import Deletion, LifecycleAction, queue_deletion
+from perlica.sandboxes.lifecycle import (
+    Deletion,
+    LifecycleAction,
+    may_happen_by_itself,
+    queue_deletion,
+)
 from perlica.sandboxes.recovery import job_to_look_up
 from perlica.stores.database import Database
 from perlica.stores.image_switches import ImageSwitch, SwitchState
@@ -63,6 +68,10 @@ class Keeper:
     def __post_init__(self) -> None:
         """Whatever an earlier process left open is settled by the reconciler; its end is told."""
         self._watched |= {operation.id for operation in self._list_orders()}
+        for action in LifecycleAction:
+            if not may_happen_by_itself(self.policy, action):
+                facts = {"policy": self.policy.version, "code": action.value}
+                _log.warning("the policy does not let this happen by itself", extra=facts)
 
     def tick(self) -> None:
         """Look at everything that may be due; a look without work writes nothing."""

@@ -45,6 +45,11 @@ class Deletion:
     untouched_since_ms: int | None = None
 
 
+def may_happen_by_itself(policy: Policy, action: LifecycleAction) -> bool:
+    """Whether the policy file lets this be done without an Owner's ticket."""
+    return policy.judge(action, SCOPE) in _AUTOMATIC
+
+
 def queue_deletion(database: Database, policy: Policy, deletion: Deletion) -> SandboxJob | None:
     """Write operation and audit row in the caller's transaction; the job to hand over.
 
@@ -53,7 +58,7 @@ def queue_deletion(database: Database, policy: Policy, deletion: Deletion) -> Sa
     """
     row = deletion.row
     level = policy.judge(deletion.action, SCOPE)
-    if level not in _AUTOMATIC or not _is_as_seen(database, row):
+    if not may_happen_by_itself(policy, deletion.action) or not _is_as_seen(database, row):
         return None
     plan = _plan_of(deletion, policy)
     operation = new_operation_id()

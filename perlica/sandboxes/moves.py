@@ -14,6 +14,7 @@ from perlica.protection import Channel, protect
 from perlica.stores.database import Database
 from perlica.stores.operations import OperationStore
 from perlica.stores.orphans import Cause, OrphanStore
+from perlica.stores.progress import ProgressStore
 from perlica.stores.sandboxes import SandboxRow, SandboxStore
 
 LIFECYCLE_IDENTITY: Final = "lifecycle"
@@ -56,6 +57,8 @@ def end(
     reason: str,
 ) -> None:
     """Move the sandbox's row as the operation's end says; `reason` is a code, "" for success."""
+    if job.kind is JobKind.exec:
+        ProgressStore(database).clear(job.operation)
     row = SandboxStore(database).find(job.sandbox)
     if row is None:
         return

@@ -59,6 +59,7 @@ class _Comparison:
 
     findings: frozenset[Finding] = frozenset()
     settled: frozenset[RowId] = frozenset()
+    orphaned: frozenset[str] = frozenset()
     read_s: float = 0.0
 
 
@@ -176,8 +177,8 @@ class NodeWatcher:
         """Act on what this look and the one before it both show.
 
         A look may be older than a job that ended meanwhile. So one that began before the books were
-        last read says nothing, and what lacks a sandbox counts only when that sandbox was settled
-        in the books before the look began.
+        last read says nothing, what lacks a sandbox counts only when that sandbox was settled in
+        the books before the look began, and a remnant does not when its orphan was closed since.
         """
         before = self._compared.get(node, _Comparison())
         if at_s <= before.read_s:
@@ -188,14 +189,22 @@ class NodeWatcher:
             orphans=[o for o in OrphanStore(self.database).list_open() if o.node == node],
             is_in_motion=sandboxes.has_open_lifecycle,
         )
+        orphaned = frozenset(orphan.instance for orphan in books.orphans)
+        closed_since = before.orphaned - orphaned
         findings = frozenset(
             finding
             for finding in compare(books, survey.sandboxes)
-            if finding.sandbox is None or finding.sandbox in before.settled
+            if finding.sandbox in before.settled
+            or (finding.sandbox is None and finding.instance not in closed_since)
         )
         settled = {row.id for row in books.living if not books.is_in_motion(row.id)}
         settled |= {orphan.sandbox_id for orphan in books.orphans}
-        self._compared[node] = _Comparison(findings, frozenset(settled), monotonic_s())
+        self._compared[node] = _Comparison(
+            findings=findings,
+            settled=frozenset(settled),
+            orphaned=orphaned,
+            read_s=monotonic_s(),
+        )
         repairs = Repairs(self.database, self.language)
         for finding in findings:
             if finding in before.findings:

@@ -145,20 +145,21 @@ SELECT done.*, operations.state, operations.ended_at_ms
 FROM sandbox_operations AS done JOIN operations ON operations.id = done.operation_id
 WHERE done.operation_id = :operation_id
 """
-_HAS_OPEN: Final = """
-SELECT 1 FROM sandbox_operations AS done JOIN operations ON operations.id = done.operation_id
-WHERE done.sandbox_id = :sandbox_id AND operations.state IN ('queued', 'started')
+# From the few operations that are open, not from the many that a sandbox has seen.
+_OPEN: Final = """
+FROM operations INDEXED BY operations_open
+JOIN sandbox_operations AS done ON done.operation_id = operations.id
+WHERE operations.state IN ('queued', 'started', 'unknown') AND done.sandbox_id = :sandbox_id
+"""
+_HAS_OPEN: Final = f"""
+SELECT 1 {_OPEN} AND operations.state IN ('queued', 'started')
     AND done.kind IN ('create', 'stop', 'delete') LIMIT 1
 """
-_LIST_UNKNOWN: Final = """
-SELECT done.*, operations.state, operations.ended_at_ms
-FROM sandbox_operations AS done JOIN operations ON operations.id = done.operation_id
-WHERE done.sandbox_id = :sandbox_id AND operations.state = 'unknown' ORDER BY done.rowid
+_LIST_UNKNOWN: Final = f"""
+SELECT done.*, operations.state, operations.ended_at_ms {_OPEN}
+    AND operations.state = 'unknown' ORDER BY done.rowid
 """
-_HAS_UNKNOWN: Final = """
-SELECT 1 FROM sandbox_operations AS done JOIN operations ON operations.id = done.operation_id
-WHERE done.sandbox_id = :sandbox_id AND operations.state = 'unknown' LIMIT 1
-"""
+_HAS_UNKNOWN: Final = f"SELECT 1 {_OPEN} AND operations.state = 'unknown' LIMIT 1"
 
 
 class SandboxStore:

@@ -78,3 +78,16 @@ first_token_within_s = 2
 def is_root() -> bool:
     """Whether the tests run as root."""
     return os.geteuid() == 0
+
+
+NODES: dict[tuple[str, ...], dict[str, str]] = {
+    ("sandbox", "nodes"): {"name": "node-9", "socket": "/run/sandboxd-9/sandboxd.sock"},
+    ("sandbox", "remote_nodes"): {
+        "name": "node-9",
+        "address": "node-9.internal:7443",
+        "server_name": "node-9.internal",
+        "authority_file": "/etc/perlica/ca.pem",
+        "certificate_file": "/etc/perlica/perlica.pem",
+        "key_file": "/etc/perlica/key.pem",
+    },
+}

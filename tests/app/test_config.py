@@ -15,7 +15,7 @@ from perlica.app.config.meaning import meaning_of, section_of
 from perlica.domain.ids import UserId
 from perlica.domain.texts import Language
 from sandboxd import wire
-from tests.app.configs import DIGEST, MINIMAL, SANDBOX
+from tests.app.configs import DIGEST, MINIMAL, NODES, SANDBOX
 
 ROOT = Path(__file__).parents[2]
 CANARY = "sk-9f8e7d6c5b4a39281706f5e4"
@@ -227,16 +227,12 @@ def _keys(section: type[BaseModel], path: tuple[str, ...]) -> list[tuple[str, ..
 ALL_KEYS = [path for path in _keys(Config, ()) if path != ("sandbox_lacks",)]
 
 
-NODES = ("sandbox", "nodes")
-NODE = {"name": "node-9", "socket": "/run/sandboxd-9/sandboxd.sock"}
-
-
 def _with(path: tuple[str, ...], value: object) -> str:
     data: dict[str, Any] = tomllib.loads(MINIMAL + SANDBOX)
     place = data
     for part in path[:-1]:
-        if path[: len(path) - 1] == NODES and part == NODES[-1]:
-            place[part] = [dict(NODE)]
+        if path[:-1] in NODES and part == path[-2]:
+            place[part] = [dict(NODES[path[:-1]])]
             place = place[part][0]
         else:
             place = place.setdefault(part, {})

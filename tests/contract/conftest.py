@@ -67,7 +67,7 @@ def node(request: pytest.FixtureRequest) -> Iterator[Node]:
         yield Node(memory, memory.image_digests[0])
         return
     real: Daemon = request.getfixturevalue("daemon")
-    backend = SandboxdClient(SandboxdSettings(socket_path=real.socket, epoch=1))
+    backend = SandboxdClient(SandboxdSettings(socket_path=real.socket, epoch=1, node="test-node"))
     made = Node(backend, backend.current_image()[0])
     yield made
     made.delete_all()

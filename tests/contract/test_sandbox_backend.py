@@ -179,3 +179,60 @@ def test_an_image_that_is_not_there_makes_no_sandbox(node: Node) -> None:
         node.create()
 
     assert node.backend.inspect(SandboxName("contract")) is None
+
+
+def test_a_survey_shows_node_images_and_everything_that_exists(node: Node) -> None:
+    box = node.create()
+
+    survey = node.backend.survey()
+
+    assert survey.node == "test-node"
+    assert node.image_digest in {image.digest for image in survey.images}
+    assert [(seen.name, seen.instance) for seen in survey.sandboxes] == [(box.name, box.instance)]
+    assert survey.sandboxes[0].image_digest == node.image_digest
+
+
+def test_looking_and_surveying_start_nothing(node: Node) -> None:
+    node.create()
+    before = node.backend.reconcile()
+
+    node.backend.survey()
+    node.backend.inspect(SandboxName("contract"))
+
+    assert [box.state for box in node.backend.reconcile()] == [box.state for box in before]
+
+
+def test_limits_are_those_of_the_spec(node: Node) -> None:
+    box = node.create()
+
+    assert box.disk_bytes == 336 * 2**20
+
+
+def test_a_stopped_sandbox_is_the_same_instance_and_can_be_deleted(node: Node) -> None:
+    box = node.create()
+    node.backend.stop(new_operation_id(), box.name, box.instance)
+
+    seen = node.backend.inspect(box.name)
+    absence = node.backend.delete(new_operation_id(), box.name, box.instance)
+
+    assert seen is not None
+    assert seen.instance == absence.instance == box.instance
+
+
+def test_the_same_deletion_again_gives_the_same_proof(node: Node) -> None:
+    box = node.create()
+    operation = new_operation_id()
+
+    first = node.backend.delete(operation, box.name, box.instance)
+
+    assert node.backend.delete(operation, box.name, box.instance) == first
+
+
+def test_the_same_creation_again_makes_no_second_sandbox(node: Node) -> None:
+    operation = new_operation_id()
+
+    first = node.create(operation=operation)
+    again = node.create(operation=operation)
+
+    assert again.instance == first.instance
+    assert len(node.backend.reconcile()) == 1

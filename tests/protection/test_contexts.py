@@ -135,3 +135,17 @@ def test_every_value_of_a_kubernetes_secret_vanishes() -> None:
 
     assert not any(value in content for value in values)
     assert "entry-2" in content
+
+
+@pytest.mark.parametrize("name", ["密码是 {}.txt", "DB_PASSWORD={}.txt", "API_TOKEN={}.log"])
+def test_a_secret_that_a_file_is_named_after_vanishes(name: str) -> None:
+    for seed in range(20):
+        secret = Dice(seed).mixed(14)
+
+        assert secret not in protect(name.format(secret), Channel.MESSAGE).content
+
+
+def test_a_password_of_letters_and_one_digit_is_no_name_though_more_lines_follow() -> None:
+    password = "yWFGmtcj" + "rxDVj6"
+
+    assert password not in protect(f"数据库密码是 {password}\n第二行", Channel.MESSAGE).content

@@ -56,7 +56,7 @@ def test_noise_costs_little(seed: int) -> None:
 def test_four_thousand_begin_lines_are_no_key() -> None:
     lines = "-----BEGIN RSA PRIVATE" + " KEY-----\n"
 
-    assert protect(lines * 4000, Channel.MESSAGE).status is ProtectionStatus.SCANNED_NO_FINDINGS
+    assert protect(lines * 4000, Channel.TOOL_RESULT).status is ProtectionStatus.SCANNED_NO_FINDINGS
 
 
 def test_base64_in_base64_in_base64_ends_somewhere() -> None:
@@ -68,3 +68,22 @@ def test_base64_in_base64_in_base64_ends_somewhere() -> None:
     protect(text, Channel.MESSAGE)
 
     assert time.thread_time() - started < ALLOWED_S
+
+
+def test_a_message_that_costs_too_much_work_is_withheld_on_every_machine() -> None:
+    assert protect("ａ" * 60_000, Channel.MESSAGE).status is ProtectionStatus.SCAN_INCOMPLETE
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "| key{0} | token{0} | session | {0} |\n",
+        "- name: app-{0}\n  key: value-{0}\n  secretName: s-{0}\n  author: me\n",
+        "今天把密码改了，密钥也换了，登录的时候用新的账号{0}，令牌是谁的？\n",
+        '{{"ts": {0}, "auth": "ok", "sid": {0}, "msg": "signed in, token refreshed"}}\n',
+    ],
+)
+def test_long_output_full_of_names_is_not_withheld(line: str) -> None:
+    output = "".join(line.format(number) for number in range(3000))
+
+    assert protect(output, Channel.TOOL_RESULT).is_usable

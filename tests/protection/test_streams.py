@@ -1,7 +1,7 @@
 """Output in pieces: where a piece ends decides nothing."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perlica.protection import Channel, OutputStream, ProtectionStatus, protect
@@ -96,3 +96,36 @@ def test_a_failure_in_the_middle_leaves_no_text() -> None:
     protected = stream.finish()
 
     assert (protected.status, protected.content) == (ProtectionStatus.SCAN_INCOMPLETE, "")
+
+
+SMALLEST_HOLD = 32 * 1024
+
+
+def secrets_in_a_row(dice: Dice, size: int) -> tuple[str, list[str]]:
+    """Output longer than the hold, with secrets of one and of many lines close to one another."""
+    text, secrets = list[str](), list[str]()
+    while sum(len(piece) for piece in text) < size:
+        filler = "step done, nothing to report\n" * dice.randrange(1, 60)
+        key, token, password = pem(dice, size=600), TOKENS["npm"](dice), dice.password()
+        text.append(f"{filler}{key}\nexport T={token}\n{filler}数据库密码：{password}\n")
+        secrets += [key.splitlines()[3], token, password]
+    return "".join(text), secrets
+
+
+@given(seed=st.integers(0, 10_000), sizes=st.lists(st.integers(1, 40_000), min_size=1, max_size=8))
+@settings(max_examples=25, deadline=None)
+def test_where_a_cut_falls_never_decides_whether_a_secret_passes(
+    seed: int, sizes: list[int]
+) -> None:
+    text, secrets = secrets_in_a_row(Dice(seed), 4 * SMALLEST_HOLD)
+    data, at, turn = text.encode(), 0, 0
+    stream = OutputStream(Channel.TOOL_RESULT, hold_bytes=SMALLEST_HOLD)
+
+    while at < len(data):
+        size = sizes[turn % len(sizes)]
+        stream.feed(data[at : at + size])
+        at, turn = at + size, turn + 1
+    protected = stream.finish()
+
+    assert protected.content == protect(text, Channel.TOOL_RESULT).content
+    assert not any(secret in protected.content for secret in secrets)

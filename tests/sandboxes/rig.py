@@ -79,6 +79,7 @@ class Rig:
     backends: Mapping[str, Any]
     image: SandboxImage = _IMAGE
     idle_ms: int = IDLE_MS_AT_MOST
+    network: str = "none"
     loss_rule: LossRule = field(default_factory=LossRule)
     look_every_s: float = 3600.0
     alarm: Alarm = field(default_factory=Alarm)
@@ -260,9 +261,11 @@ class Rig:
         """The number of rows of a query."""
         return len(self.column(sql))
 
-    def wait(self, holds: Callable[[], bool], what: str = "") -> None:
+    def wait(
+        self, holds: Callable[[], bool], what: str = "", *, within_s: float = WITHIN_S
+    ) -> None:
         """Tick until something holds, bounded."""
-        deadline = time.monotonic() + WITHIN_S
+        deadline = time.monotonic() + within_s
         while not holds():
             assert time.monotonic() < deadline, f"did not happen: {what} {self._describe()}"
             self.tick()
@@ -318,6 +321,7 @@ class Rig:
         return ToolSettings(
             nodes=tuple(self.backends),
             sandbox_limits=_LIMITS,
+            network=self.network,
             idle_ms=self.idle_ms,
             exec_within_s=60,
             output_limit_bytes=65536,

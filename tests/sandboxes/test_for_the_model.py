@@ -1,5 +1,7 @@
 """What the model's sandbox tools show and refuse."""
 
+from collections.abc import Callable
+
 import pytest
 
 from perlica.domain.errors import Refused
@@ -186,3 +188,19 @@ def test_no_image_can_be_chosen_for_a_single_sandbox(rig: Rig) -> None:
     said = rig.call("sandbox_manage", action="create", name="main", image="other")
 
     assert "do not fit the tool's schema" in said
+
+
+def test_the_configuration_decides_the_network_of_new_sandboxes(
+    make_rig: Callable[..., Rig],
+) -> None:
+    rig = make_rig(network="egress")
+    rig.create("main")
+
+    assert rig.column("SELECT network FROM sandboxes") == ["egress"]
+
+
+def test_the_model_cannot_choose_a_network(rig: Rig) -> None:
+    answer = rig.create("main", network="egress")
+
+    assert "network" in answer
+    assert rig.living() == []

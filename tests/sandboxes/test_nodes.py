@@ -2,20 +2,29 @@
 
 import dataclasses
 import json
+from pathlib import Path
 
 import pytest
 
+from perlica.domain.clock import monotonic_s
 from perlica.domain.errors import OutcomeUnknown, Retryable
-from perlica.domain.ids import OperationId
+from perlica.domain.ids import OperationId, SandboxName, new_operation_id
+from perlica.domain.node import LossRule
 from perlica.domain.sandbox import (
     BackendSandbox,
     NodeSurvey,
     OperationFate,
     OperationLookUp,
+    SandboxLimits,
     SandboxSpec,
 )
+from perlica.domain.texts import Language
+from perlica.sandboxes.node_watch import Look, NodeWatcher
+from perlica.stores.database import Database
+from perlica.stores.migrations import migrate
+from perlica.stores.orphans import OrphanStore
 from tests.sandboxes.conftest import MakeStage
-from tests.sandboxes.stage import NEW, Stage, TroubledBackend, exec_, manage
+from tests.sandboxes.stage import NEW, OLD, Stage, TroubledBackend, exec_, manage
 
 SILENT = Retryable("sandboxd_unreachable", "the node daemon did not answer")
 OTHER = "node-2"
@@ -261,3 +270,33 @@ def test_a_creation_that_was_interrupted_is_looked_for_and_cleaned_up(
     unknown = "SELECT state FROM operations WHERE action = 'sandbox.create'"
     assert stage.column(unknown) == ["failed"]
     stage.make("main")
+
+
+def test_a_look_that_is_older_than_a_clean_up_brings_no_remnant_back(tmp_path: Path) -> None:
+    backend = TroubledBackend()
+    limits = SandboxLimits(
+        memory_bytes=2**28, pids=64, cpu_millis=1000, disk_bytes=352321536, nofile=256
+    )
+    spec = SandboxSpec(name=SandboxName("foreign"), purpose="", node="test-node", limits=limits)
+    backend.create(new_operation_id(), spec, OLD)
+    migrate(tmp_path / "nodes.db")
+    with Database.open(tmp_path / "nodes.db") as database:
+        watcher = NodeWatcher(database=database, rule=LossRule(), language=Language.zh)
+
+        def look() -> Look:
+            return Look(node="test-node", at_s=monotonic_s(), survey=backend.survey())
+
+        for _ in range(3):
+            watcher.take(look())
+        orphans = OrphanStore(database)
+        (orphan,) = orphans.list_open()
+        old = look()
+        with database.transaction():
+            orphans.clear(orphan.sandbox_id)
+        watcher.take(old)
+        after_the_old_one = orphans.list_open()
+        for _ in range(2):
+            watcher.take(look())
+
+        assert after_the_old_one == ()
+        assert [o.cause for o in orphans.list_open()] == ["returned"]

@@ -8,6 +8,7 @@ import pytest
 
 from perlica.domain.node import LossRule
 from perlica.domain.sandbox import SandboxImage
+from tests.behaviour.live import wait_until
 from tests.sandboxd.process import Daemon
 from tests.sandboxes.real import (
     NODE,
@@ -204,3 +205,25 @@ def test_a_node_that_is_cut_off_comes_back_and_is_installed_anew(
         rig.wait(lambda: rig.column("SELECT 1 FROM orphans WHERE state = 'open'") == [])
         assert client_of(second, OTHER).reconcile() == ()
         rig.remove("here")
+
+
+def test_the_output_of_a_running_command_shows_how_far_it_is_and_no_credential(real: Rig) -> None:
+    real.create("main")
+    script = (
+        "echo -----BEGIN RSA PRIVATE KEY-----; n=0; while [ $n -lt 40 ]; do"
+        " echo MIIEowIBAAKCAQEAu5m0hM2Qf8Yp1nUuQ2m0hM2Qf8Yp1nUuQ2m0hM2Qf8Yp1n$n; n=$((n+1)); done;"
+        " echo -----END RSA PRIVATE KEY-----; sleep 2.2; echo 12 of 40 tests; sleep 2.2; echo last"
+    )
+    running = threading.Thread(target=lambda: real.run("sh", "-c", script))
+    running.start()
+    lines = "SELECT last_line FROM operation_progress"
+
+    wait_until(lambda: real.column(lines) != [])
+    first = real.column(lines)
+    wait_until(lambda: real.column(lines) in (["12 of 40 tests"], []))
+    second = real.column(lines)
+    running.join()
+
+    assert "MIIEow" not in str(first)
+    assert second == ["12 of 40 tests"]
+    assert real.column(lines) == []

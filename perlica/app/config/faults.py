@@ -90,6 +90,11 @@ _VALUES = (
         ("写成 127.0.0.1:6700 的样子", "Write it like 127.0.0.1:6700"),
     ),
     _fault(
+        "host_port_bad",
+        ("不是 主机:端口", "is not host:port"),
+        ("写成 node-3.internal:7443 的样子", "Write it like node-3.internal:7443"),
+    ),
+    _fault(
         "time_zone_unknown",
         ("没有这个时区", "is no known time zone"),
         (

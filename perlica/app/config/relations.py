@@ -81,8 +81,8 @@ def check_relations(draft: Draft) -> Iterator[Finding]:
         yield ("outbox", "answer_within_s"), "order_send"
     if draft.retention and draft.retention.outputs_days > draft.retention.sessions_days:
         yield ("retention", "outputs_days"), "order_retention"
-    if draft.sandbox and len(draft.sandbox.sockets) <= len(draft.sandbox.nodes):
-        yield ("sandbox", "nodes"), "node_twice"
+    if draft.sandbox:
+        yield from _check_nodes(draft.sandbox, draft.service)
     if draft.console:
         yield from _check_console(draft.console)
     yield from _check_paths(draft)
@@ -136,6 +136,14 @@ def _check_console(console: ConsoleSection) -> Iterator[Finding]:
         yield ("console", "listen"), "console_open"
 
 
+def _check_nodes(sandbox: SandboxSection, service: ServiceSection | None) -> Iterator[Finding]:
+    if len(set(sandbox.node_names)) < len(sandbox.node_names):
+        yield ("sandbox", "remote_nodes" if sandbox.remote_nodes else "nodes"), "node_twice"
+    for node in sandbox.remote_nodes:
+        if service and _is_within(node.key_file, service.state_dir):
+            yield ("sandbox", "remote_nodes", "key_file"), "secret_in_state"
+
+
 def _check_paths(draft: Draft) -> Iterator[Finding]:
     named = list(_paths(draft))
     for index, (key, path) in enumerate(named):
@@ -161,6 +169,8 @@ def _paths(draft: Draft) -> Iterator[tuple[KeyPath, Path]]:
         yield ("sandbox", "socket"), draft.sandbox.socket
         for node in draft.sandbox.nodes:
             yield ("sandbox", "nodes", "socket"), node.socket
+        if draft.sandbox.gate_report:
+            yield ("sandbox", "gate_report"), draft.sandbox.gate_report
     if draft.console and draft.console.proxy_secret_file:
         yield ("console", "proxy_secret_file"), draft.console.proxy_secret_file
     if draft.policy and draft.policy.file:

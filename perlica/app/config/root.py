@@ -1,8 +1,10 @@
 """The whole configuration as one value."""
 
 import hashlib
+from typing import Self
 
 import rfc8785
+from pydantic import PrivateAttr
 
 from perlica.app.config.capabilities import Capability, judge_sandbox
 from perlica.app.config.sections import (
@@ -23,6 +25,7 @@ from perlica.app.config.sections import (
     ServiceSection,
     TaskSection,
 )
+from perlica.app.gate_report import GateVerdict, judge_report
 from perlica.domain.ids import UserId
 
 SHORT_HASH_DIGITS = 12
@@ -51,6 +54,7 @@ class Config(Section):
     health: HealthSection = HealthSection()
     log: LogSection = LogSection()
     sandbox_lacks: tuple[str, ...] = ()
+    _gate: GateVerdict | None = PrivateAttr(default=None)
 
     @property
     def owners(self) -> frozenset[UserId]:
@@ -74,11 +78,22 @@ class Config(Section):
         return self.digest[:SHORT_HASH_DIGITS]
 
     def capabilities(self) -> tuple[Capability, ...]:
-        """Every capability that can be switched, on or off, with the reason and the remedy."""
+        """Every capability that can be switched, on or off, with the reason and the remedy.
+
+        Before the nodes were compared (`with_gate`) the report is judged by itself.
+        """
+        report = self.sandbox.gate_report if self.sandbox else None
         return (
             judge_sandbox(
                 complete=self.sandbox is not None,
                 lacks=self.sandbox_lacks,
                 demo=self.service.demo,
+                gate=self._gate or judge_report(report, {}),
             ),
         )
+
+    def with_gate(self, verdict: GateVerdict) -> Self:
+        """The same configuration, after the nodes were compared with the gate's report."""
+        compared = self.model_copy()
+        compared._gate = verdict  # noqa: SLF001 - our own, of the copy
+        return compared

@@ -17,6 +17,7 @@ from pydantic_core import PydanticCustomError
 _MAX_PATH_BYTES: Final = 4096
 _INSIDE_SUFFIXES: Final = (".svc", ".svc.cluster.local", ".internal", ".local", ".lan")
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
+_HOST: Final = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9.:-]{0,251}[a-zA-Z0-9])?")
 _NODE: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?")
 _MAX_ADDRESS_CODE_POINTS: Final = 500
 
@@ -92,6 +93,14 @@ def _check_listen(value: str) -> str:
     return value
 
 
+def _check_host_and_port(value: str) -> str:
+    host, _, port = value.rpartition(":")
+    is_port = port.isascii() and port.isdigit() and 0 < int(port) < 2**16
+    if not is_port or not _HOST.fullmatch(host.strip("[]")):
+        raise _fault("host_port_bad")
+    return value
+
+
 def _check_time_zone(value: str) -> str:
     try:
         ZoneInfo(value)
@@ -133,6 +142,9 @@ HttpAddress = Annotated[
 WsAddress = Annotated[str, Field(max_length=_MAX_ADDRESS_CODE_POINTS), AfterValidator(_check_ws)]
 ListenAddress = Annotated[
     str, Field(max_length=_MAX_ADDRESS_CODE_POINTS), AfterValidator(_check_listen)
+]
+HostAndPort = Annotated[
+    str, Field(max_length=_MAX_ADDRESS_CODE_POINTS), AfterValidator(_check_host_and_port)
 ]
 TimeZoneName = Annotated[str, Field(max_length=60), AfterValidator(_check_time_zone)]
 Word = Annotated[str, Field(max_length=200), AfterValidator(_check_one_line)]

@@ -10,6 +10,7 @@ from perlica.app.config import Config, ConfigInvalid, Problem, load_config
 from perlica.app.config.problems import filled
 from perlica.app.doctor import database, files, host, outside
 from perlica.app.doctor.findings import Finding, Level, error, ok
+from perlica.app.parts import compare_nodes
 from perlica.domain.texts import Language, Text
 
 JSON_SCHEMA_VERSION = 1
@@ -56,6 +57,7 @@ def examine(path: Path, *, language: Language | None = None, online: bool = Fals
     except ConfigInvalid as invalid:
         problems = [_finding_of(problem) for problem in invalid.problems]
         return Report(findings=(*program, *problems), language=language or invalid.language)
+    config = compare_nodes(config, may_be_silent=True)
     findings = [*program, ok("config_ok", "config", _CONFIG_OK, digest=config.short_digest)]
     for name, check in _checks(config, online=online).items():
         findings += _run(name, check)
@@ -76,6 +78,7 @@ def _checks(config: Config, *, online: bool) -> Mapping[str, _Check]:
         "napcat": partial(outside.check_napcat, config, online=online),
         "model": partial(outside.check_model, config, online=online),
         "sandboxd": partial(outside.check_sandboxd, config),
+        "gate": partial(outside.check_gate, config),
         "capabilities": partial(host.check_capabilities, config),
     }
 

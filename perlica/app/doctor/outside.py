@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from perlica.app import parts
 from perlica.app.config import Config
 from perlica.app.doctor.findings import Finding, error, foreign, note, ok, warning
+from perlica.app.gate_report import judge_settings
 from perlica.app.secrets import SecretInvalid, Secrets, read_secrets
 from perlica.clients.model.settings import open_client
 from perlica.clients.napcat.dial import DialTransport
@@ -112,15 +113,31 @@ def check_model(config: Config, *, online: bool) -> Iterator[Finding]:
 def check_sandboxd(config: Config) -> Iterator[Finding]:
     """Each node daemon answers, is the node we mean, and holds the image."""
     section = config.sandbox
-    if section is None or not all(capability.on for capability in config.capabilities()):
+    if section is None:
         return
-    for node, path in section.sockets.items():
-        yield from _check_node(node, path, digest=section.image.digest)
+    if not section.gate_report and not all(one.on for one in config.capabilities()):
+        return
+    for settings in parts.node_settings(section, epoch=0).values():
+        yield from _check_node(settings, digest=section.image.digest)
 
 
-def _check_node(node: str, path: Path, *, digest: str) -> Iterator[Finding]:
-    client = SandboxdClient(SandboxdSettings(socket_path=path, epoch=0))
+def check_gate(config: Config) -> Iterator[Finding]:
+    """The report that is named passed, and speaks for every node as it is now."""
+    section = config.sandbox
+    if section is None or section.gate_report is None:
+        return
+    verdict = judge_settings(section.gate_report, parts.node_settings(section, epoch=0))
+    if verdict.allows:
+        yield ok("gate_ok", "sandbox.gate_report", verdict.reason)
+    else:
+        yield error("gate_refused", "sandbox.gate_report", verdict.reason, verdict.remedy)
+
+
+def _check_node(settings: SandboxdSettings, *, digest: str) -> Iterator[Finding]:
+    path, tls = settings.socket_path, settings.tls
+    place = f"{tls.host}:{tls.port}" if tls is not None else str(path)
     try:
+        client = SandboxdClient(settings)
         health = client.health()
         held = client.current_image()
     except PerlicaError as failure:
@@ -129,17 +146,19 @@ def _check_node(node: str, path: Path, *, digest: str) -> Iterator[Finding]:
             "sandboxd",
             _NO_SANDBOXD,
             _START_SANDBOXD,
-            path=str(path),
+            path=place,
             said=failure.text,
         )
         return
-    if health.node != node:
+    if health.node != settings.node:
         yield error("sandboxd_other_node", "sandbox.node", _OTHER_NODE, _SET_NODE)
     if digest not in held:
         yield error("sandboxd_lacks_image", "sandbox.image", _LACKS_IMAGE, _IMPORT_IMAGE)
     yield ok("sandboxd_ok", "sandboxd", _SANDBOXD_OK, version=health.version, node=health.node)
-    if not _is_private(path):
+    if tls is None and not _is_private(path):
         yield warning("sandboxd_socket_open", "sandboxd", _SOCKET_OPEN, _CLOSE_SOCKET)
+    if tls is not None and tls.key.stat().st_mode & 0o007:
+        yield warning("sandboxd_key_open", "sandboxd", _KEY_OPEN, _CLOSE_KEY, path=str(tls.key))
 
 
 def _is_private(path: Path) -> bool:
@@ -213,6 +232,10 @@ _IMPORT_IMAGE = Text(
 _SANDBOXD_OK = Text(zh="sandboxd {version}，节点 {node}", en="sandboxd {version} on {node}")
 _SOCKET_OPEN = Text(
     zh="所有用户都能连上 sandboxd 的套接字", en="everybody can speak to sandboxd's socket"
+)
+_KEY_OPEN = Text(zh="所有用户都能读 {path}", en="everybody can read {path}")
+_CLOSE_KEY = Text(
+    zh="chmod 0640，只给运行服务的组", en="chmod 0640, for the group of the service alone"
 )
 _CLOSE_SOCKET = Text(
     zh="套接字权限改为 0660，只给运行服务的组",

@@ -11,6 +11,7 @@ from perlica.domain.texts.escape import clip_line
 from perlica.domain.texts.language import Language, Text, say_duration, say_list
 
 _REASON_CODE_POINTS = 80
+_LINE_CODE_POINTS = 100
 _DIGEST_DIGITS = 12
 
 _EXPIRED = Text(
@@ -80,6 +81,10 @@ _ORPHAN_RELEASED = Text(
     zh="节点上不属于本服务的沙箱 {name} 即将删除。",
     en="Sandbox {name}, which was never ours, is deleted next.",
 )
+_OUTPUT = Text(
+    zh="命令还在运行，已输出 {bytes} 字节。", en=" The command runs on, {bytes} bytes of output."
+)
+_LAST_LINE = Text(zh="最近一行：{line}", en=" Last line: {line}")
 _COMMAND_DONE = Text(zh="沙箱 {name}：{action}完成。", en="Sandbox {name}: {action} is done.")
 _COMMAND_FAILED = Text(
     zh="沙箱 {name}：{action}没有成功（{reason}）。",
@@ -139,6 +144,13 @@ def say_switch_blocked(reason: str, language: Language) -> str:
 def say_switch_done(digest: str, revision: int, language: Language) -> str:
     """A switch of the image is through."""
     return _SWITCH_DONE.say(language, digest=short_digest(digest), revision=revision)
+
+
+def say_output(output_bytes: int, line: str, language: Language) -> str:
+    """How far a running command is; goes behind the line about its task."""
+    said = _OUTPUT.say(language, bytes=output_bytes)
+    shown = clip_line(line, _LINE_CODE_POINTS)
+    return said + _LAST_LINE.say(language, line=shown) if shown else said
 
 
 def say_command_ended(name: str, action: str, fault: str, language: Language) -> str:

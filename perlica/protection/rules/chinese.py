@@ -9,7 +9,7 @@ Chinese connectors (是, 为, 改成, …) behind labels of either script.
 import re
 from typing import Final
 
-from perlica.protection.engine import Match, linear
+from perlica.protection.engine import LINE, Match, linear
 from perlica.protection.judgement import Setting, is_secret, is_worded
 from perlica.protection.rules.keyed import NAME, NEXT_PAIR, Value, read_value
 from perlica.protection.sheet import NOT_ASCII, Sheet
@@ -41,6 +41,7 @@ _LABELLED: Final = linear(
     r"*\)[ \t]?)[\xe2-\xef]",
     ignore_case=True,
     gates=(NOT_ASCII,),
+    reach=LINE,
 )
 _CONNECTOR: Final = linear(_NOTE + _FIRM + _OPEN)
 _LATIN_CONNECTOR: Final = linear(
@@ -73,7 +74,8 @@ _PAIR: Final = linear(
     r"还|就)?(?:是|为|用|:|：)?[ \t]{0,3}"
     r"([A-Za-z0-9_.@\-]{2,40})[ \t]{0,3}(?:/|,|，|、|\||:|：|[ \t]|和|跟)[ \t]{0,3}(?:密码)?[ \t]"
     r"{0,2}",
-    gates=(NOT_ASCII,),
+    gates=("账", "帐", "用户", "登录", "登陆"),
+    reach=LINE,
 )
 _KNOWN_USER: Final = linear(
     r"(?:^|[\s,，:：(（\"'>])(?:root|admin|administrator|sa|postgres|sysadmin|superuser|oracle|"
@@ -91,6 +93,7 @@ _KNOWN_USER: Final = linear(
         "sa |",
         "sa :",
     ),
+    reach=LINE,
 )
 _USER_BY_SPACE: Final = linear(
     r"(?:账号|帐号|用户|后台|登录|登陆|服务器|机器|跳板机|堡垒机|数据库|面板)[^\n]{0,40}?[ ,:]"
@@ -98,23 +101,40 @@ _USER_BY_SPACE: Final = linear(
     r"ubuntu|postgres|oracle|sa)[ \t]{1,3}([A-Za-z0-9!@#$%^&*_+=.~?\-]{8,40})(?:[\s,;\x80-\xff]|"
     r"$)",
     ignore_case=True,
-    gates=(NOT_ASCII,),
+    gates=(
+        "账号",
+        "帐号",
+        "用户",
+        "后台",
+        "登录",
+        "登陆",
+        "服务器",
+        "机器",
+        "跳板机",
+        "堡垒机",
+        "数据库",
+        "面板",
+    ),
+    reach=LINE,
 )
 _CODE: Final = linear(
     r"(?:验证码|校验码|动态码|动态口令|动态密码|短信码|认证码|取件密码)(?:是|为|:|：|=)?[ \t]{0,"
     r"3}(?:【|「|\[)?[ \t]?([0-9]{4,8})",
-    gates=(NOT_ASCII,),
+    gates=("码", "动态口令"),
+    reach=LINE,
 )
 _BEFORE: Final = linear(
     r"([A-Za-z0-9!@#$%^&*_+=.~?\-]{6,60})[ \t]{0,2}(?:这个|这)?(?:是|就是|当|作为)(?:新|旧|登录|"
     r"初始|默认|服务器|数据库|"
     r"管理员|root|你的|我的|他的|的){0,3}(?:密码|口令|密钥|token|key|secret)",
     ignore_case=True,
-    gates=(NOT_ASCII,),
+    gates=("是", "当", "作为"),
+    reach=LINE,
 )
 _LONGEST_NAME: Final = 120
 _BEYOND_ASCII: Final = 0x80
 _NEXT_CHARS: Final = 24
+_STEPS_OF_A_LABEL: Final = 4
 _PASSWORD_NAME: Final = KeyName(Announces.PASSWORD, "password", is_loud=False, is_bare=True)
 _SECRET_NAME: Final = KeyName(Announces.SECRET, "secret", is_loud=False, is_bare=True)
 
@@ -158,6 +178,7 @@ def _latin_group(match: Match) -> int:
 
 def _look_behind(sheet: Sheet, label: Match, name: KeyName) -> None:
     data = sheet.data
+    sheet.budget.spend(_STEPS_OF_A_LABEL)
     is_chinese = label.start(1) >= 0 or label.start(2) >= 0
     at = label.end() if is_chinese else label.end(_latin_group(label))
     for pattern in (_CONNECTOR if is_chinese else _LATIN_CONNECTOR, _BRACKET):
@@ -194,7 +215,7 @@ def _try(sheet: Sheet, at: int, name: KeyName, *, firm: bool) -> bool:
 
 
 def _is_alone(data: bytes, end: int) -> bool:
-    rest = data[end : end + 2].decode("latin-1").strip()
+    rest = data[end : end + 2].decode("latin-1").lstrip(" \t")
     return not rest or rest[0] in "\r\n" or rest[0] >= "\x80"
 
 

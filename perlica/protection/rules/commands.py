@@ -6,8 +6,8 @@ Long options with a telling name (`--password`) are left to the key-value rule.
 import re
 from typing import Final
 
-from perlica.protection.engine import Pattern, linear
-from perlica.protection.sheet import Sheet
+from perlica.protection.engine import NEAR, Pattern, linear
+from perlica.protection.sheet import Gated, Sheet
 from perlica.protection.values import is_reference, is_stand_in
 
 KINDS: Final = frozenset({"command_password", "command_token"})
@@ -25,7 +25,7 @@ def _command(gates: str, pattern: str) -> Pattern:
 
     `gates` are words, commas between, of which one is on every such line.
     """
-    return linear(pattern, ignore_case=True, gates=gates.split(","))
+    return linear(pattern, ignore_case=True, gates=gates.split(","), reach=NEAR)
 
 
 _COMMANDS: Final = (
@@ -91,7 +91,7 @@ _COMMANDS: Final = (
         rf"\bhtpasswd\s+(?:-\w*b\w*\s+)(?:-\w+\s+)*(?:\S+\s+)?\S+\s+{_V}\s*(?:$|\n|;|&|\|)",
     ),
     _command("zip ", rf"\b(?:zip|unzip|zipinfo)\b[^\n|;]*?\s-P\s*{_V}"),
-    _command("7z,rar ", rf"\b(?:7z[ar]?|rar|unrar)\s[^\n|;]*?\s-h?p{_V}"),
+    _command("7z ,7za ,7zr ,rar ", rf"\b(?:7z[ar]?|rar|unrar)\s[^\n|;]*?\s-h?p{_V}"),
     _command("sqlcmd,bcp,osql,isql", rf"\b(?:sqlcmd|bcp|osql|isql|tsql)\b{_REST}\s-P\s*{_V}"),
     _command(
         "cqlsh,nodetool",
@@ -121,7 +121,7 @@ _COMMANDS: Final = (
         rf"\brabbitmqctl\b{_REST}\b(?:add_user|change_password|authenticate_user)\s+\S+\s+{_V}",
     ),
     _command(
-        "mc,alias,s3cmd,ossutil,coscmd,obsutil,minio",
+        "alias,config",
         rf"\bmc\s+(?:alias\s+set|config\s+host\s+add)\s+\S+\s+\S+\s+\S+\s+{_V}",
     ),
     _command(
@@ -219,7 +219,7 @@ _COMMANDS: Final = (
         r"mysqli|PDO|createConnection)\s*\((?:[^,()\n]+,\s*){2}[\"']([^\"'\n]{3,})[\"']",
     ),
     _command("xfreerdp,rdesktop", rf"\brdesktop\b{_REST}\s-p\s*{_V}"),
-    _command("frpc,gost,-l", r"\bgost\b[^\n]*?-[LF][ =]?\S*?://[^\s:@]+:([^\s@]+)@"),
+    _command("gost", r"\bgost\b[^\n]*?-[LF][ =]?\S*?://[^\s:@]+:([^\s@]+)@"),
     _command(
         "secret set,secrets set,variable set",
         rf"\b(?:secrets?|variable)\s+set\s+\S+\s+(?:--body|--value|-b|-v)[ =]\s*{_V}",
@@ -227,10 +227,13 @@ _COMMANDS: Final = (
 )
 
 
+_GATED: Final = Gated(_COMMANDS)
+
+
 def detect(sheet: Sheet) -> None:
     """Find passwords on command lines."""
-    for pattern in _COMMANDS:
-        _find(sheet, pattern)
+    for number in sheet.possible(_GATED):
+        _find(sheet, _COMMANDS[number])
 
 
 def _find(sheet: Sheet, pattern: Pattern) -> None:

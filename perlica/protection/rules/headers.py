@@ -8,7 +8,7 @@ import binascii
 import re
 from typing import Final
 
-from perlica.protection.engine import linear
+from perlica.protection.engine import LINE, NEAR, linear
 from perlica.protection.sheet import Sheet
 from perlica.protection.values import is_reference, is_stand_in, is_strong
 from perlica.protection.vocabulary import Announces, understand
@@ -22,40 +22,48 @@ _SCHEMED: Final = linear(
     r"([A-Za-z][A-Za-z0-9\-]{1,24})[ \t]{1,4}([A-Za-z0-9._~+/=\-:!@#$%^&*]{8,})",
     ignore_case=True,
     gates=("auth", "credential"),
+    reach=NEAR,
 )
 _BASIC: Final = linear(
-    r"\bbasic[ \t]{1,4}([A-Za-z0-9+/_\-]{8,}={0,2})", ignore_case=True, gates=("basic",)
+    r"\bbasic[ \t]{1,4}([A-Za-z0-9+/_\-]{8,}={0,2})", ignore_case=True, gates=("basic",), reach=NEAR
 )
 _BEARER: Final = linear(
     r"\bbearer(?:[ \t]{1,4}|%20|\+)([A-Za-z0-9._~+/=\-:|]{12,})",
     ignore_case=True,
     gates=("bearer",),
+    reach=NEAR,
 )
 _BARE: Final = linear(
     r"(?:proxy-)?authorization(?:\\?[\"'`])?\]?\s{0,3}(?:[:=,]|=>)\s{0,3}(?:\\?[\"'`])"
     r"?([A-Za-z0-9._~+/=\-]{16,})",
     ignore_case=True,
     gates=("authorization",),
+    reach=NEAR,
 )
 _SIGV4: Final = linear(
     r"(?:AWS4|TC3|SDK|OSS4|VOLC|TOS4|HMAC)[A-Z0-9\-]{0,20}[ ,][^\r\n]"
     r"*?Signature=\"?([0-9a-zA-Z+/=]{28,200})",
     gates=("Signature=",),
+    reach=LINE,
 )
 _SIGNATURE_V2: Final = linear(
     r"\b(?:OSS|AWS|QBox|Qiniu|OBS|UCloud|COS|QINIU|UPYUN) [A-Za-z0-9_\-]{8,64}:([A-Za-z0-9+/=_\-]"
     r"{20,100})",
     gates=("OSS ", "AWS ", "QBox ", "Qiniu ", "OBS ", "UCloud ", "COS ", "QINIU ", "UPYUN "),
+    reach=LINE,
 )
-_DIGEST: Final = linear(r"Digest [^\r\n]*?response=\"?([0-9a-fA-F]{32,128})", gates=("Digest ",))
+_DIGEST: Final = linear(
+    r"Digest [^\r\n]*?response=\"?([0-9a-fA-F]{32,128})", gates=("Digest ",), reach=LINE
+)
 _COOKIE: Final = linear(
     r"\b((?:set-)?cookie2?)(?:\\?[\"'`])?\]?\s{0,3}(?:[:=]|=>|,)\s{0,3}(?:\\?[\"'`])?([^\r\n\"'`]"
     r"{4,})",
     ignore_case=True,
     gates=("cookie",),
+    reach=NEAR,
 )
 _COOKIE_FLAG: Final = linear(
-    r"(?:^|\s)(?:-b|--cookie)[ =]{1,3}[\"']?([^\r\n\"']{4,})", gates=("curl",)
+    r"(?:^|\s)(?:-b|--cookie)[ =]{1,3}[\"']?([^\r\n\"']{4,})", gates=("-b", "--cookie"), reach=NEAR
 )
 _CRUMB: Final = re.compile(rb"([^\s=;,]{1,80})=([^;\s]{1,})")
 _ATTRIBUTES: Final = frozenset(

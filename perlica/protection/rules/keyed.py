@@ -80,6 +80,7 @@ _END_OF_BARE: Final = re.compile(
     r"|%20|%0[aAdD]|%22|%[eE][2-9]%",
 )
 _LONG_VALUE: Final = 256
+_STEPS_OF_A_VALUE: Final = 2
 _LONGEST_TAG: Final = 16
 _LONGEST_BARE: Final = 1000
 _LONGEST_QUOTED: Final = 4096
@@ -141,6 +142,7 @@ _SOLE: Final = {b"(": Separator.CALLED, b">": Separator.TAGGED, b"|": Separator.
 def _look_behind(sheet: Sheet, match: Match, name: KeyName, separator: Separator) -> int:
     """Judge the value behind a name; return up to where no other name need be looked at."""
     data = sheet.data
+    sheet.budget.spend(_STEPS_OF_A_VALUE)
     in_query = match.start() > 0 and data[match.start() - 1] in b"?&"
     value = read_value(data, match.end(), in_query=in_query)
     if value is None:

@@ -7,7 +7,7 @@ A key pasted in pieces is still a key: lines of its body go with whichever end i
 import re
 from typing import Final
 
-from perlica.protection.engine import linear
+from perlica.protection.engine import KEY, LINE, linear
 from perlica.protection.sheet import Sheet
 
 KINDS: Final = frozenset({"private_key"})
@@ -17,8 +17,9 @@ _LABEL: Final = (
     r"server) key)"
     r"|SSH2 [A-Z ]{0,20}PRIVATE KEY|XRPL? [A-Z ]{0,20}KEY|AGE ENCRYPTED FILE KEY)"
 )
-_BEGIN: Final = linear(rf"-{{3,5}} ?BEGIN {_LABEL} ?-{{3,5}}")
-_END: Final = linear(rf"-{{3,5}} ?END {_LABEL} ?-{{3,5}}")
+_LABELS: Final = ("PRIVATE KEY", "OpenVPN ", "BEGIN XRP", "END XRP", "AGE ENCRYPTED")
+_BEGIN: Final = linear(rf"-{{3,5}} ?BEGIN {_LABEL} ?-{{3,5}}", gates=_LABELS, reach=LINE)
+_END: Final = linear(rf"-{{3,5}} ?END {_LABEL} ?-{{3,5}}", gates=_LABELS, reach=LINE)
 _LITERAL_BREAKS: Final = re.compile(rb"(?:\\{1,4}[nr])*")
 _LONGEST_KEY: Final = 32 * 1024
 _LONGEST_BODY_LINES: Final = 400
@@ -41,14 +42,17 @@ _DER_START: Final = linear(
     r"gIBAA|MIIJ[A-Z][a-z]*IBAA)"
     r"[A-Za-z0-9+/=\r\n]{20,}",
     gates=("MII", "MIG", "MHcCAQEE", "MHQCAQEE", "MC4CAQAw", "MFECAQEw", "b3BlbnNz"),
+    reach=KEY,
 )
 _PUTTY: Final = linear(
     r"Private-Lines: *\d{1,3}\r?\n((?:[> \t]{0,6}[A-Za-z0-9+/=]{4,100}\r?\n?)+)",
     gates=("Private-Lines:",),
+    reach=KEY,
 )
 _XML_RSA: Final = linear(
     r"<(?:D|P|Q|DP|DQ|InverseQ)>([A-Za-z0-9+/=\s]{20,})</",
     gates=("<D>", "<P>", "<Q>", "<DP>", "<DQ>", "<InverseQ>"),
+    reach=KEY,
 )
 _JWK: Final = linear(r"\"(?:d|p|q|dp|dq|qi|k)\"\s{0,3}:\s{0,3}\"([A-Za-z0-9_\-]{20,})\"")
 
@@ -78,7 +82,7 @@ def _find_armoured(sheet: Sheet) -> None:
     ends = [match.span() for match in sheet.matches(_END)]
     taken = -1
     for index, (start, head_end) in enumerate(begins):
-        sheet.budget.check()
+        sheet.budget.spend(1)
         limit = begins[index + 1][0] if index + 1 < len(begins) else len(data)
         limit = min(limit, head_end + _LONGEST_KEY)
         while taken + 1 < len(ends) and ends[taken + 1][0] < head_end:

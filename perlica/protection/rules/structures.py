@@ -5,10 +5,11 @@ Names beside their values belong to `keyed`; here the name is in another attribu
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
 
-from perlica.protection.engine import Match, linear
+from perlica.protection.engine import LINE, Match, linear
 from perlica.protection.judgement import Setting, is_secret
 from perlica.protection.rules.keyed import Value, read_value
 from perlica.protection.sheet import Sheet
@@ -43,6 +44,7 @@ _VALUED: Final = linear(
 _MANIFEST: Final = linear(
     r"(?:^|\n)([> \t]*(?:- )?)[\"']?kind[\"']?:[ \t]*[\"']?Secret[\"']?[ \t]*(?:[\r\n]|$)",
     gates=("Secret",),
+    reach=LINE,
 )
 _JSON_KIND: Final = linear(r"\"kind\"\s*:\s*\"Secret\"", gates=("Secret",))
 _DATA: Final = re.compile(rb"^(?:data|stringData|binaryData):[ \t]*\r?$")
@@ -62,6 +64,7 @@ _HEADER: Final = linear(
     r"密钥|令牌)[^\n:={}()<>\\$;]*)\r?\n",
     ignore_case=True,
     gates=("passw", "pwd", "pass", "secret", "token", "key", "密码", "口令", "密钥", "令牌"),
+    reach=LINE,
 )
 _CHINESE_HEADERS: Final = {
     "密码": "password",
@@ -77,6 +80,8 @@ _TITLE: Final = re.compile(
 )
 _LONGEST_MANIFEST: Final = 16 * 1024
 _MOST_ROWS: Final = 500
+_STEPS_OF_A_TABLE: Final = 8
+_BYTES_OF_A_STEP: Final = 64
 _COLUMN_GAP: Final = re.compile(rb"[ \t]{2,}|\t")
 _TABLE_SETTING: Final = Setting(quoted=False, alone=True, firm=True)
 _PAIR_SETTING: Final = Setting(quoted=True, alone=True, firm=True)
@@ -117,15 +122,16 @@ def _judge(sheet: Sheet, name: KeyName, value: Value) -> None:
 
 def _find_manifests(sheet: Sheet) -> None:
     """All values of a Kubernetes Secret, whatever their names."""
-    data, behind = sheet.data, -1
+    data, behind, borders = sheet.data, -1, list[int]()
     for match in sheet.matches(_MANIFEST):
-        first = max(0, match.start() - _LONGEST_MANIFEST)
-        last = min(len(data), match.end() + _LONGEST_MANIFEST)
-        borders = [border.start() for border in _SEPARATOR.finditer(data, first, last)]
-        first = max((at for at in borders if at <= match.start()), default=first)
-        last = min((at for at in borders if at > match.start()), default=last)
-        if match.start() >= behind:
-            behind = _read_manifest(sheet, first, last, len(match.group(1)))
+        if match.start() < behind:
+            continue
+        borders = borders or [0, *(found.start() for found in sheet.matches(_SEPARATOR)), len(data)]
+        number = bisect_right(borders, match.start())
+        first = max(borders[number - 1], match.start() - _LONGEST_MANIFEST)
+        last = min(borders[number], match.end() + _LONGEST_MANIFEST)
+        sheet.budget.spend((last - first) // _BYTES_OF_A_STEP)
+        behind = _read_manifest(sheet, first, last, len(match.group(1)))
     for _ in sheet.matches(_JSON_KIND):
         for found in sheet.matches(_JSON_DATA):
             for entry in _JSON_ENTRY.finditer(data, *found.span(1)):
@@ -187,10 +193,10 @@ def _find_tables(sheet: Sheet) -> None:
         start, end = match.span(1)
         if start < behind:
             continue
-        sheet.budget.check()
         header = data[start:end]
         delimiter = next((mark for mark in _DELIMITERS if mark in header), None)
         if delimiter or _COLUMN_GAP.search(header.strip()):
+            sheet.budget.spend(_STEPS_OF_A_TABLE)
             behind = _read_table(sheet, header, end + 1, delimiter)
 
 

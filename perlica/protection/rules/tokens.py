@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from perlica.protection.engine import Pattern, linear
+from perlica.protection.engine import EXACT_GATES, LINE, linear
 from perlica.protection.rules.token_table import TABLES
-from perlica.protection.sheet import Sheet
+from perlica.protection.runs import Alphabet
+from perlica.protection.sheet import Gated, Sheet
 from perlica.protection.wording import is_dice
 
 _ALPHABETS: Final = {
@@ -36,15 +37,18 @@ class Token:
 
     kind: str
     prefix: bytes
-    body: Pattern
+    body: re.Pattern[bytes]
     usual: int
     guard: str
 
 
 @cache
-def _body(alphabet: str, least: int) -> Pattern:
-    """Return the pattern of what stands behind a prefix; rows alike share it."""
-    return linear(f"{_ALPHABETS[alphabet]}{{{least},}}")
+def _body(alphabet: str, least: int) -> re.Pattern[bytes]:
+    """Return the pattern of what stands behind a prefix; rows alike share it.
+
+    It is read at one place only and can be read in one way only: linear without RE2, and cheaper.
+    """
+    return re.compile(f"{_ALPHABETS[alphabet]}{{{least},}}".encode())
 
 
 def _rows() -> dict[bytes, tuple[Token, ...]]:
@@ -61,16 +65,12 @@ def _rows() -> dict[bytes, tuple[Token, ...]]:
 
 
 _TOKENS: Final = _rows()
-_PREFIXES: Final = linear("|".join(re.escape(p.decode()) for p in sorted(_TOKENS, reverse=True)))
+EXACT_GATES.register(prefix.decode() for prefix in _TOKENS)
+_GATES: Final = {prefix.decode(): prefix for prefix in _TOKENS}
 
 _SHAPES: Final = (
     ("jwt", "eyJ", r"eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]*){1,3}"),
     ("telegram_token", ":A", r"\b\d{8,10}:A[A-Za-z0-9_\-]{34}"),
-    (
-        "discord_token",
-        "",
-        r"\b[MNO][A-Za-z0-9_\-]{23,27}\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9_\-]{27,45}",
-    ),
     ("serverchan_key", "SCT", r"\bSCT\d{3,8}T[A-Za-z0-9]{20,}"),
     ("azure_secret", "Q~", r"[A-Za-z0-9_~.\-]{3}\dQ~[A-Za-z0-9_~.\-]{31,34}"),
     ("terraform_token", ".atlasv1.", r"\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_\-=]{40,}"),
@@ -82,7 +82,6 @@ _SHAPES: Final = (
         "access_token$",
         r"access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}",
     ),
-    ("nats_seed", "", r"\bS[UAOCNX][A-Z2-7]{56}\b"),
     ("onepassword_key", "A3-", r"A3-[A-Z0-9]{6}-[A-Z0-9]{6}(?:-?[A-Z0-9]{5}){4}"),
     ("fly_token", "FlyV1 ", r"FlyV1 [A-Za-z0-9_+/=,\-]{40,}"),
     ("k3s_token", "K10", r"K10[0-9a-f]{64}::[a-z]+:[0-9a-f]{32}"),
@@ -117,10 +116,8 @@ _SHAPES: Final = (
     ),
 )
 _SHAPED: Final = tuple(
-    (kind, linear(pattern, gates=gate.split("|") if gate else ()))
-    for kind, gate, pattern in _SHAPES
+    (kind, linear(pattern, gates=gate.split("|"), reach=LINE)) for kind, gate, pattern in _SHAPES
 )
-_HEX_RUN: Final = linear(r"[0-9a-f]{24,}|[0-9A-F]{40,}")
 _BEHIND_HEX: Final = (
     ("zhipu_key", 32, re.compile(rb"\.[A-Za-z0-9]{16}")),
     ("mailchimp_key", 32, re.compile(rb"-us\d{1,2}")),
@@ -131,29 +128,71 @@ _BEFORE_HEX: Final = (
     ("asana_token", 32, re.compile(rb"(?<![A-Za-z0-9])[012]/\d{13,17}(?:/\d{13,17})?:$")),
     ("password_hash", 40, re.compile(rb"\*$")),
 )
+_PREFIXES_BETWEEN_CHECKS: Final = 64
 _REACH_BEFORE: Final = 48
 _LONGEST_TOKEN: Final = 16 * 1024
 _WORD: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
 _GLUE: Final = frozenset(b"-_./+")
-KINDS: Final = frozenset(row.kind for rows in _TOKENS.values() for row in rows) | {
-    kind for kind, _, _ in (*_SHAPES, *_BEHIND_HEX, *_BEFORE_HEX)
-}
+_GATED: Final = Gated([pattern for _, pattern in _SHAPED])
+# Read at one place only, each character in one way only: linear without RE2, and cheaper.
+_NATS: Final = re.compile(rb"(?<![A-Za-z0-9_])S[UAOCNX][A-Z2-7]{56}(?![A-Za-z0-9_])")
+_NATS_RUNS: Final = Alphabet(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 58)
+_DISCORD: Final = re.compile(
+    rb"(?<![A-Za-z0-9_])[MNO][A-Za-z0-9_\-]{23,27}\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9_\-]{27,45}"
+)
+_DISCORD_HEAD, _DISCORD_TAIL = 28, 60
+KINDS: Final = (
+    frozenset(row.kind for rows in _TOKENS.values() for row in rows)
+    | {kind for kind, _, _ in (*_SHAPES, *_BEHIND_HEX, *_BEFORE_HEX)}
+    | {"nats_seed", "discord_token"}
+)
 
 
 def detect(sheet: Sheet) -> None:
     """Find prefixed tokens and unmistakable shapes."""
     data = sheet.data
-    behind = 0
-    for match in sheet.matches(_PREFIXES):
-        start = match.start()
-        if start >= behind and (start == 0 or data[start - 1] not in _WORD):
-            behind = _read_token(sheet, start, match.group())
-    for kind, pattern in _SHAPED:
+    _find_prefixed(sheet)
+    for number in sheet.possible(_GATED):
+        kind, pattern = _SHAPED[number]
         for shape in sheet.matches(pattern):
             if shape.start() == 0 or data[shape.start() - 1] not in _WORD:
                 _add_shape(sheet, *shape.span(), kind)
-    for run in sheet.matches(_HEX_RUN):
-        _read_around_hex(sheet, *run.span())
+    _find_in_runs(sheet)
+    for start, end in sheet.hex_runs():
+        _read_around_hex(sheet, start, end)
+
+
+def _find_in_runs(sheet: Sheet) -> None:
+    """Shapes without a literal, which stand in or at the end of a long run."""
+    data = sheet.data
+    for start, end in sheet.encoded_runs():
+        if end - start >= _NATS_RUNS.least:
+            for first, last in _NATS_RUNS.runs(data[start:end]):
+                seed = _NATS.search(data, start + first, start + last)
+                if seed:
+                    _add_shape(sheet, *seed.span(), "nats_seed")
+        if data[end : end + 1] == b".":
+            bot = _DISCORD.search(data, max(start, end - _DISCORD_HEAD), end + _DISCORD_TAIL)
+            if bot:
+                _add_shape(sheet, *bot.span(), "discord_token")
+
+
+def _find_prefixed(sheet: Sheet) -> None:
+    """Read the tokens whose prefix stands at the beginning of a word; the longest prefix counts."""
+    data, behind, before = sheet.data, 0, -1
+    words = sheet.seen().intersection(_GATES)
+    places = (
+        (at, -len(word), _GATES[word])
+        for word in words
+        for at in sheet.occurrences(word)
+        if at == 0 or data[at - 1] not in _WORD
+    )
+    for number, (at, _, prefix) in enumerate(sorted(places), 1):
+        if number % _PREFIXES_BETWEEN_CHECKS == 0:
+            sheet.budget.spend(_PREFIXES_BETWEEN_CHECKS)
+        if at < behind or at == before:
+            continue
+        before, behind = at, max(at + len(prefix), _read_token(sheet, at, prefix))
 
 
 def _read_around_hex(sheet: Sheet, start: int, end: int) -> None:

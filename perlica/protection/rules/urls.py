@@ -8,32 +8,38 @@ import re
 from typing import Final
 from urllib.parse import unquote
 
-from perlica.protection.engine import Pattern, linear
-from perlica.protection.sheet import Sheet
+from perlica.protection.engine import LINE, NEAR, Pattern, linear
+from perlica.protection.sheet import Gated, Sheet
 from perlica.protection.values import UUID, is_stand_in, is_strong
 from perlica.protection.wording import is_dice
 
 KINDS: Final = frozenset({"url_password", "url_token", "webhook", "signed_url", "share_link"})
 
 _USERINFO: Final = linear(
-    r"://([^\s/@:?#\"'`<>]*):([^\s/\"'`<>]+)@[A-Za-z0-9\[_%$\{]", gates=("://",)
+    r"://([^\s/@:?#\"'`<>]*):([^\s/\"'`<>]+)@[A-Za-z0-9\[_%$\{]", gates=("://",), reach=LINE
 )
 _USERINFO_SLASH: Final = linear(
-    r"://([^\s/@:?#\"'`<>.]*):([^\s@\"'`<>]+)@[A-Za-z0-9.\-]+(?::\d+|/)", gates=("://",)
+    r"://([^\s/@:?#\"'`<>.]*):([^\s@\"'`<>]+)@[A-Za-z0-9.\-]+(?::\d+|/)", gates=("://",), reach=LINE
 )
-_LONE_USER: Final = linear(r"https?://([A-Za-z0-9_\-.~%]{16,})@[A-Za-z0-9]", gates=("://",))
+_LONE_USER: Final = linear(
+    r"https?://([A-Za-z0-9_\-.~%]{16,})@[A-Za-z0-9]", gates=("://",), reach=LINE
+)
 _DRIVER: Final = linear(
-    r"([A-Za-z0-9_.\-]+):([^\s/:\"'`<>]+)@(?:tcp|tcp6|unix|udp)\(", gates=("@tcp", "@unix", "@udp")
+    r"([A-Za-z0-9_.\-]+):([^\s/:\"'`<>]+)@(?:tcp|tcp6|unix|udp)\(",
+    gates=("@tcp", "@unix", "@udp"),
+    reach=LINE,
 )
 _THIN: Final = linear(
     r"(?:thin:|sqlplus(?:\s+-\w+)*\s+|imp(?:dp)?\s+|exp(?:dp)?\s+|sqlldr\s+)\"?([A-Za-z0-9_$#.\-]"
     r"{1,40})/(\"[^\"\n]+\"|[^\s/\"']+)(?:@[A-Za-z0-9_.:/\-]*|\s|$)",
     gates=("thin:", "sqlplus", "impdp", "expdp", "imp ", "exp ", "sqlldr"),
+    reach=NEAR,
 )
 _BARE_PAIR: Final = linear(
     r"(?:^|[\s=\"'`(])(?:[A-Za-z0-9_.\-]+[/\\])?([A-Za-z][A-Za-z0-9_.\-]*):([^\s:@/\"'`<>]{6,})"
     r"@(?:(?:\d{1,3}\.){3}\d{1,3}|[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)+)",
     gates=("@",),
+    reach=LINE,
 )
 _SIGNED: Final = linear(
     r"[?&;](?:sig|signature|x-amz-signature|x-amz-security-token|x-goog-signature|"
@@ -59,6 +65,7 @@ _SIGNED: Final = linear(
         "secret=",
         "hdnts=",
     ),
+    reach=LINE,
 )
 _HOOK_SHAPES: Final = (
     (
@@ -107,18 +114,22 @@ _HOOK_SHAPES: Final = (
     ),
 )
 _HOOKS: Final = tuple(
-    linear(pattern, ignore_case=True, gates=gates.split("|")) for gates, pattern in _HOOK_SHAPES
+    linear(pattern, ignore_case=True, gates=gates.split("|"), reach=LINE)
+    for gates, pattern in _HOOK_SHAPES
 )
-_LOOSE: Final = (_HOOKS[16], _HOOKS[19])
+_GATED_HOOKS: Final = Gated(_HOOKS)
+_LOOSE: Final = frozenset({16, 19})
 _SHARE: Final = linear(
     r"(?:ss|ssr|vmess|trojan|trojan-go|vless|hysteria|hysteria2|hy2|tuic|snell|anytls|"
     r"naive\+https|wireguard|juicity)://([A-Za-z0-9+/=_\-%:.~!*@$&]{6,})",
     gates=("://",),
+    reach=LINE,
 )
 _TROJAN: Final = linear(
     r"(?:trojan|trojan-go|hysteria2?|hy2|anytls|juicity|tuic|snell)://([^\s\"'`<>]+)"
     r"@[A-Za-z0-9.\-\[\]:]+:\d+",
     gates=("://",),
+    reach=LINE,
 )
 _DIGITS_PATH: Final = re.compile(r"\d{1,5}(?:[/?#].*)?$")
 
@@ -127,8 +138,8 @@ def detect(sheet: Sheet) -> None:
     """Find secrets in addresses."""
     _find_userinfo(sheet)
     _find_share_links(sheet)
-    for pattern in _HOOKS:
-        _find_hook(sheet, pattern, loose=pattern in _LOOSE)
+    for number in sheet.possible(_GATED_HOOKS):
+        _find_hook(sheet, _HOOKS[number], loose=number in _LOOSE)
     for match in sheet.matches(_SIGNED):
         _add_signed(sheet, *match.span(1))
 

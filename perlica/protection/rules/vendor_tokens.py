@@ -10,7 +10,7 @@ from typing import Final
 
 from perlica.protection.engine import Match, linear
 from perlica.protection.sheet import Sheet
-from perlica.protection.values import HEXADECIMAL, UUID
+from perlica.protection.values import FILE_ENDINGS, HEXADECIMAL, UUID
 from perlica.protection.wording import class_count, is_dice
 
 KINDS: Final = frozenset({"vendor_token", "client_secret"})
@@ -45,27 +45,38 @@ _BENIGN_NAME: Final = re.compile(
     ["']?\s{0,2}[:=]\s{0,2}["']?$""",
     re.VERBOSE | re.IGNORECASE,
 )
+_EXTENSION: Final = re.compile(rb"\.(?:md|zip|mov|" + FILE_ENDINGS.encode() + rb")(?![A-Za-z0-9])")
+_SHORTEST_MARKED: Final = 23
 _SHORTEST: Final = 24
 _SHORTEST_UNTOLD: Final = 32
 
 
 def detect(sheet: Sheet) -> None:
     """Find tokens by a vendor's mark."""
-    for match in sheet.matches(_MARKED):
-        if _is_token(sheet.data, match):
-            sheet.add(*match.span(), kind="vendor_token", rule="vendor.mark", rank=18)
+    data = sheet.data
+    for start, end in sheet.encoded_runs():
+        if end - start < _SHORTEST_MARKED or not _has_mark(data[start:end]):
+            continue
+        for match in _MARKED.finditer(data, start, end + 3):
+            if _is_token(data, match):
+                sheet.add(*match.span(), kind="vendor_token", rule="vendor.mark", rank=18)
     if b"_secret_" in sheet.data:
         for match in sheet.matches(_CLIENT_SECRET):
             sheet.add(*match.span(), kind="client_secret", rule="vendor.client", rank=55)
+
+
+def _has_mark(run: bytes) -> bool:
+    return b"_" in run or b"-" in run
 
 
 def _is_token(data: bytes, match: Match) -> bool:
     start, end = match.span()
     if start and data[start - 1] in b"/.+=@#$%&-_" and data[start - 1 : start] != b"=":
         return False
-    if data[end : end + 1] in {b"/", b".", b"@"} and data[end + 1 : end + 2].isalnum():
-        return False
     mark = match.group(1).decode("latin-1")
+    goes_on = data[end : end + 1] in {b"/", b".", b"@"} and data[end + 1 : end + 2].isalnum()
+    if goes_on and not (_TELLING.search(mark) and _EXTENSION.match(data, end)):
+        return False
     body = match.group(2).decode("latin-1").rstrip("=")
     if mark.split("_")[0].split("-")[0].lower() in _NO_SECRET or UUID.search(body):
         return False

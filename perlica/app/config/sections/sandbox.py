@@ -4,14 +4,21 @@ A capability: without the section, or with a value of it missing, sandboxes are 
 says why. A value that is wrong stops the start, as everywhere.
 """
 
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from perlica.app.config.meaning import Meaning
 from perlica.app.config.sections.base import MIB, Section
-from perlica.app.config.values import AbsolutePath, Digest, NodeName, Seconds, Whole, Word
+from perlica.app.config.values import (
+    AbsolutePath,
+    Digest,
+    HostAndPort,
+    NodeName,
+    Seconds,
+    Whole,
+    Word,
+)
 
 
 class SandboxLimitsSection(Section):
@@ -95,10 +102,60 @@ class SandboxNodeSection(Section):
     ]
 
 
+class SandboxRemoteNodeSection(Section):
+    """[[sandbox.remote_nodes]]: a node on another machine, reached with mutual TLS."""
+
+    name: Annotated[
+        NodeName,
+        Meaning(zh="节点名", en="name of the node", example='"node-3"'),
+    ]
+    address: Annotated[
+        HostAndPort,
+        Meaning(
+            zh="sandboxd 的 主机:端口",
+            en="host:port of its sandboxd",
+            example='"node-3.internal:7443"',
+        ),
+    ]
+    server_name: Annotated[
+        NodeName,
+        Meaning(
+            zh="它的证书上必须有的名字",
+            en="name that its certificate must show",
+            example='"node-3.internal"',
+        ),
+    ]
+    authority_file: Annotated[
+        AbsolutePath,
+        Meaning(
+            zh="签发双方证书的机构（PEM）",
+            en="authority of both sides' certificates (PEM)",
+            example='"/etc/perlica/sandboxd/ca.pem"',
+        ),
+    ]
+    certificate_file: Annotated[
+        AbsolutePath,
+        Meaning(
+            zh="本服务的证书（PEM）",
+            en="this service's certificate (PEM)",
+            example='"/etc/perlica/sandboxd/perlica.pem"',
+        ),
+    ]
+    key_file: Annotated[
+        AbsolutePath,
+        Meaning(
+            zh="本服务证书的私钥（PEM）",
+            en="the key of that certificate (PEM)",
+            example='"/etc/perlica/secrets/sandboxd-key.pem"',
+        ),
+    ]
+
+
 class SandboxSection(Section):
     """[sandbox]: sandboxd's socket, the node's name and the limits of one action.
 
-    `socket` and `node` name the first node; `nodes` the others, if there are any.
+    `socket` and `node` name the first node; `nodes` and `remote_nodes` the others, if there are
+    any.
     """
 
     socket: Annotated[
@@ -117,6 +174,23 @@ class SandboxSection(Section):
             example='"node-1"',
         ),
     ]
+    network: Annotated[
+        Literal["none", "egress"],
+        Meaning(
+            zh="新沙箱的网络：none 没有；egress 经 sandboxd 的白名单出去",
+            en="network of new sandboxes: none, or egress through sandboxd's allow-list",
+            example='"none"',
+        ),
+    ] = "none"
+    gate_report: Annotated[
+        AbsolutePath | None,
+        Meaning(
+            zh="节点通过 rootfs 闸门的报告（JSON）；没有时只有演示模式能用沙箱",
+            en="report (JSON) that the nodes passed the rootfs gate; without it sandboxes are for "
+            "the demo mode only",
+            example='"/etc/perlica/gate-report.json"',
+        ),
+    ] = None
     exec_within_s: Annotated[
         Seconds,
         Field(ge=1, le=21_600),
@@ -189,8 +263,16 @@ class SandboxSection(Section):
         Field(max_length=32),
         Meaning(zh="其他节点", en="further nodes", example="[[sandbox.nodes]]"),
     ] = ()
+    remote_nodes: Annotated[
+        tuple[SandboxRemoteNodeSection, ...],
+        Field(max_length=32),
+        Meaning(
+            zh="其他机器上的节点", en="nodes on other machines", example="[[sandbox.remote_nodes]]"
+        ),
+    ] = ()
 
     @property
-    def sockets(self) -> dict[str, Path]:
-        """The socket of each node by its name, the first one first."""
-        return {self.node: self.socket, **{node.name: node.socket for node in self.nodes}}
+    def node_names(self) -> tuple[str, ...]:
+        """Every node, the first one first."""
+        local = (node.name for node in self.nodes)
+        return (self.node, *local, *(node.name for node in self.remote_nodes))
