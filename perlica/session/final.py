@@ -47,6 +47,8 @@ _USAGE: Final = Text(
     en="Usage: {models} model and {tools} tool calls, {tokens} tokens{estimate}, {elapsed}",
 )
 _ESTIMATE: Final = Text(zh="（估计）", en=" (estimated)")
+_WITHOUT_EFFECT: Final = frozenset({"sandbox.keep"})
+"""Actions that change nothing and that nobody asked for: the look back at a description."""
 _NEVER_BEGUN: Final = frozenset({OperationState.queued, OperationState.abandoned})
 
 
@@ -91,7 +93,11 @@ def executed_lines(operations: Sequence[Operation], *, language: Language) -> tu
     Only rows speak here: action, target and command of the stored plan, escaped and clipped, and
     the state. The newest `MAX_LINES` are shown; how many there were before is said first.
     """
-    began = [o for o in operations if o.state not in _NEVER_BEGUN]
+    began = [
+        operation
+        for operation in operations
+        if operation.state not in _NEVER_BEGUN and operation.action not in _WITHOUT_EFFECT
+    ]
     lines: list[tuple[str, int]] = []
     for line in (_say_operation(operation, language) for operation in began):
         if lines and lines[-1][0] == line:

@@ -119,6 +119,12 @@ def test_what_never_began_is_not_listed(state: OperationState) -> None:
     assert executed_lines((done(state=state),), language=Language.zh) == ()
 
 
+def test_the_look_back_at_a_description_changes_nothing_and_is_not_listed() -> None:
+    lines = executed_lines((done(argv=["ls"]), done("sandbox.keep")), language=Language.zh)
+
+    assert len(lines) == 1
+
+
 def test_equal_operations_in_a_row_are_counted() -> None:
     lines = executed_lines((done(argv=["ls"]),) * 3, language=Language.en)
 
