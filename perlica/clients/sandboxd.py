@@ -214,26 +214,27 @@ class SandboxdClient:
         return tuple(values.sandbox_of(state) for state in listed.sandboxes)
 
     def survey(self) -> NodeSurvey:
-        """See SandboxBackend. The daemon says nothing of itself that would be an identity yet."""
-        node = self._check_node(self._settings.node)
+        """See SandboxBackend; the identity is that of the daemon's state directory."""
+        report = self._check_node(self._settings.node)
         images = self._read("GET", wire.IMAGES_PATH, wire.ImageList).images
         return NodeSurvey(
-            node=node,
-            identity="",
+            node=report.node,
+            identity=report.identity,
             images=tuple(HeldImage(digest=i.digest, reference=i.reference) for i in images),
             sandboxes=self.reconcile(),
         )
 
-    def _check_node(self, node: str) -> str:
+    def _check_node(self, node: str) -> wire.HealthReport:
         """Who answers. Raises: Misconfigured when it is another node than `node`."""
-        answering = self.health().node
+        report = self.health()
+        answering = report.node
         if node and answering != node:
             raise Misconfigured(
                 "sandboxd_other_node",
                 f"sandboxd answers as node {answering}, not {node}",
                 remedy="let the node's name in [sandbox] be the daemon's own",
             )
-        return answering
+        return report
 
     def _admit(self) -> None:
         """Raises: Misconfigured when the node is not one that may run anything; Retryable."""

@@ -37,6 +37,7 @@ class Node:
     """
 
     config: Config
+    identity: str
     facts: NodeFacts
     room: Room
     records: Records
@@ -56,6 +57,7 @@ def build_node(config: Config, room: Room, mode: CgroupMode) -> Node:
     own = node_id(config.state_dir)
     return Node(
         config=config,
+        identity=own,
         facts=find_facts(config, room, mode),
         room=room,
         records=Records(config.state_dir / "sandboxes"),

@@ -83,6 +83,7 @@ class Service:
             protocol=PROTOCOL_VERSION,
             version=__version__,
             node=self._node.config.node,
+            identity=self._node.identity,
             started_at_ms=self._started_at_ms,
             epoch=self._operations.epoch,
             facts=self._node.facts,

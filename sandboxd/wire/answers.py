@@ -83,11 +83,16 @@ class NodeCounts(Wire):
 
 
 class HealthReport(Wire):
-    """GET /v1/health. `epoch` is the highest one seen."""
+    """GET /v1/health. `epoch` is the highest one seen.
+
+    `identity` is random and made with the state directory: another one under the same name means
+    that the node was installed anew. "" from a daemon older than this field.
+    """
 
     protocol: int
     version: str
     node: str
+    identity: str = ""
     started_at_ms: int
     epoch: int
     facts: NodeFacts

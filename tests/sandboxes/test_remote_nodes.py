@@ -224,12 +224,16 @@ def test_a_node_behind_a_cut_cable_comes_back_and_is_then_installed_anew(
     rig.wait(lambda: rig.column(states) == ["alive"], within_s=60)
     assert "kept" in rig.run("cat", "/root/kept", sandbox="there")
 
-    # Installed anew: two looks show that its sandbox is gone; the slot is free, so is the name.
+    # Installed anew: another identity under the same name, so the node that held it is absent. The
+    # slot is free, so is the name.
     pair.second.install_anew(layout)
     rig.wait(lambda: rig.living() == ["here", "third"], within_s=60)
     assert rig.column("SELECT state FROM sandboxes WHERE name = 'there'") == ["lost"]
     (detail,) = rig.column("SELECT detail FROM audit_events WHERE kind = 'sandbox.lost'")
-    assert json.loads(str(detail))["reason"] == "missing_on_node"
+    told = json.loads(str(detail))
+    assert told["reason"] == "node_absent"
+    assert told["evidence"]["absent_because"] == "identity_changed"
+    rig.wait(lambda: rig.column(states) == ["alive"], within_s=60)
     assert "is ready" in rig.create("there", node="node-2")
     assert "No such file" in rig.run("cat", "/root/kept", sandbox="there")
 
