@@ -22,7 +22,6 @@ from perlica.domain.errors import (
 )
 from perlica.domain.operation import OperationState
 from perlica.domain.outbox import OutboxKind
-from perlica.domain.plan import Level
 from perlica.domain.ports import Create, Delete, JobKind, JobOutcome, SandboxJob, Stop
 from perlica.domain.sandbox import (
     Absence,
@@ -41,11 +40,11 @@ from perlica.domain.sandbox import (
     ReadLines,
     SandboxState,
 )
-from perlica.domain.task import FINAL_STATES
 from perlica.domain.texts import Language
-from perlica.domain.texts.notices import say_late_ending, say_outcome_unknown
+from perlica.domain.texts.notices import say_outcome_unknown
 from perlica.protection import Channel, JsonValue, Protected, protect
 from perlica.sandboxes import moves
+from perlica.sandboxes.afterwards import acknowledge_unread, tell_if_nobody_waits
 from perlica.sandboxes.contract import SandboxBackend, StreamingBackend
 from perlica.sandboxes.lines import read_lines
 from perlica.sandboxes.nodes import Nodes
@@ -54,7 +53,6 @@ from perlica.stores.database import Database
 from perlica.stores.operations import Operation, OperationStore
 from perlica.stores.outbox import OutboxStore
 from perlica.stores.sandboxes import SandboxStore
-from perlica.stores.tasks import TaskStore
 
 _POLL_S = 0.25
 _ASK_WITHIN_S = 30.0
@@ -159,6 +157,7 @@ class JobPerformer:
             try:
                 with suppress(StaleState):
                     self._write_end(job, state, facts, outcome)
+                acknowledge_unread(self.database, self.nodes, job)
                 return
             except StoreUnavailable as error:
                 if not tries_left:
@@ -183,24 +182,7 @@ class JobPerformer:
             moves.end(self.database, job, state, outcome=outcome, reason=reason)
             if state is OperationState.unknown:
                 tell_unknown(self.database, ended, self.language)
-            self._tell_if_nobody_waits(ended)
-
-    def _tell_if_nobody_waits(self, ended: Operation) -> None:
-        """The group heard of the task's end before; what it then read as going on has ended now."""
-        if ended.task_id is None or ended.level is Level.low:
-            return
-        if ended.state is OperationState.unknown:
-            return
-        task = TaskStore(self.database).find_task(ended.task_id)
-        if task is None or task.state not in FINAL_STATES:
-            return
-        text = say_late_ending(ended.id, ended.action, ended.state, self.language)
-        OutboxStore(self.database).enqueue(
-            key=f"late:{ended.id}:{ended.state}",
-            kind=OutboxKind.notice,
-            content=protect(text, Channel.OUTBOX),
-            task_id=ended.task_id,
-        )
+            tell_if_nobody_waits(self.database, ended, self.language)
 
     # --- the backend ------------------------------------------------------------------------
 

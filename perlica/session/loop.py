@@ -214,17 +214,24 @@ class AgentLoop:
             cancel.check()
             match self._take_to_end(task, call, raw.get(call.id), cancel):
                 case Answered() as answered:
-                    with self.database.transaction():
-                        self._still_running(task)
-                        self._write_result(task, call.id, answered)
-                    if answered.operation is not None:
-                        self.gateway.acknowledge(answered.operation)
+                    try:
+                        with self.database.transaction():
+                            self._still_running(task)
+                            self._write_result(task, call.id, answered)
+                    except StaleState:
+                        self._acknowledge(answered)  # The task has ended: nobody will read it.
+                        raise
+                    self._acknowledge(answered)
                 case Suspended():
                     return False
                 case Ended(reason=reason):
                     self.ender.end(task, after=TaskState.failed, reason=reason)
                     return False
         return True
+
+    def _acknowledge(self, answered: Answered) -> None:
+        if answered.operation is not None:
+            self.gateway.acknowledge(answered.operation)
 
     def _take_to_end(
         self, task: Task, call: ToolCall, raw: str | None, cancel: CancelToken

@@ -71,3 +71,14 @@ class SlowToDelete(MemoryBackend):
         self.begun.set()
         self.released.wait(120)
         return MemoryBackend.delete(self, operation, name, instance)
+
+
+@dataclass(slots=True)
+class Acknowledged(MemoryBackend):
+    """Remembers which outputs it was told to drop."""
+
+    acknowledged: list[OperationId] = field(default_factory=list)
+
+    def acknowledge(self, operation: OperationId) -> None:
+        """Take the word of the service."""
+        self.acknowledged.append(operation)
