@@ -6,6 +6,7 @@ sandbox; the floor of each is an idle service's answer to `.status`.
 
 import statistics
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from perlica.stores.database import Database
 
 TARGET_MS = 2_000
 ROUNDS = 5
+FLOOD_MESSAGES = 8_000
 _WITHIN_S = 30.0
 _LOOK_EVERY_S = 0.005
 _OWNER = 30001
@@ -29,11 +31,13 @@ _SLEEP = Call(tool="sandbox_exec", arguments={"sandbox": "bench", "argv": ["slee
 
 
 def rows() -> list[dict[str, object]]:
-    """The answer to `.status`, the end of a model's request, the end of a command."""
+    """The answers to `.status`, the end of a model's request, the end of a command."""
     with _stage(with_sandboxes=False) as (stage, model):
         idle_ms = statistics.median(_status_ms(stage) for _ in range(ROUNDS))
         busy_ms, cancel_ms = zip(*_hanging_models(stage, model), strict=True)
+        flood_ms = max(_in_a_flood(stage))
     return [
+        _row("status_in_a_flood_worst_ms", flood_ms, idle_ms),
         _row("status_while_hanging_ms", statistics.median(busy_ms), idle_ms),
         _row("cancel_hanging_model_ms", statistics.median(cancel_ms), idle_ms),
         _command_row(idle_ms),
@@ -83,6 +87,21 @@ def _hanging_models(stage: Stage, model: ScriptedModel) -> Iterator[tuple[float,
         model.wait_for_disconnect(_WITHIN_S, number=number)
         yield status_ms, _since_ms(began)
         stage.napcat.wait_for_reply(_is_end, _WITHIN_S, after=said)
+
+
+def _in_a_flood(stage: Stage) -> Iterator[float]:
+    """Each answer to `.status` while the group writes as fast as its server can."""
+    flood = threading.Thread(target=_write, args=(stage,), name="bench-flood")
+    flood.start()
+    while flood.is_alive():
+        yield _status_ms(stage)
+    flood.join()
+    yield _status_ms(stage)
+
+
+def _write(stage: Stage) -> None:
+    for number in range(FLOOD_MESSAGES):
+        stage.napcat.say(_OWNER, f"第 {number} 条：部署完成，节点 node-{number} 的日志见群文件")
 
 
 def _running_commands(stage: Stage, model: ScriptedModel) -> Iterator[float]:
