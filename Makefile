@@ -23,7 +23,7 @@ AS_ROOT := $(if $(ROOT),$(ROOT) --preserve-env=$(KEPT))
 help: ## what there is (this list)
 	@echo "Perlica: an assistant for one trusted QQ group."
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "On a fresh machine begin with: make demo"
 

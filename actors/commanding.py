@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import tzinfo
 
 from actors.answering import answer_command
-from actors.record_facts import name_requester, read_audit, read_task, read_tasks
+from actors.record_facts import name_requester, name_sender, read_audit, read_task, read_tasks
 from perlica.commands import answers, records
 from perlica.commands.facts import (
     CancelResult,
@@ -75,7 +75,10 @@ class CommandDesk:
             if to_end is None:
                 return None
             ender.end_within(
-                to_end, after=TaskState.cancelled, reason=EndReason.cancelled_by_member
+                to_end,
+                after=TaskState.cancelled,
+                reason=EndReason.cancelled_by_member,
+                cancelled_by=name_sender(database, command.message_row, command.user_id),
             )
             return to_end.id
 

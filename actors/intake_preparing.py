@@ -151,7 +151,7 @@ class Preparer:
             message=message,
             role=role,
             kind="control" if is_control else "trigger" if is_trigger else "chat",
-            name=self.names.protect(message.display_name),
+            name=self.names.protect(self._without_tickets(message.display_name)),
             content=protect(text, Channel.MESSAGE),
             attachments=_attachments_of(message),
             command=command if is_control else None,

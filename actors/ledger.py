@@ -10,10 +10,11 @@ from pathlib import Path
 from actors.answering import answer_command
 from actors.base import Alarm, PerlicaActor, Wires, tell_safely
 from actors.messages import Decide, OutboxRung, Tick, TicketDecided
+from actors.ticket_timer import TicketTimer
 from perlica.commands.answers import answer_verdict
 from perlica.commands.names import CommandName
 from perlica.domain.approval import Verdict
-from perlica.domain.clock import now_ms
+from perlica.domain.clock import monotonic_s, now_ms
 from perlica.domain.errors import StoreUnavailable
 from perlica.domain.ids import RowId, TicketId, UserId
 from perlica.domain.outbox import OutboxKind
@@ -51,6 +52,7 @@ class ApprovalLedger(PerlicaActor):
         self._owners = owners
         self._language = language
         self._wires = wires
+        self._timer = TicketTimer()
 
     def begin(self) -> None:
         """Open the connection."""
@@ -109,10 +111,13 @@ class ApprovalLedger(PerlicaActor):
         return verdict, ticket
 
     def _expire(self) -> None:
-        if not ApprovalStore(self._database).has_due(now_ms()):
+        store = ApprovalStore(self._database)
+        outlived = self._timer.outlived(store.list_living(), monotonic_s())
+        if not outlived and not store.has_due(now_ms()):
             return
         with self._database.transaction():
-            expired = ApprovalStore(self._database).expire_due(now_ms())
+            expired = list(store.expire_due(now_ms()))
+            expired += [ticket for one in outlived if (ticket := store.expire(one)) is not None]
             for ticket in expired:
                 self._announce_expiry(ticket)
         for ticket in expired:

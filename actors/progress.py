@@ -39,7 +39,7 @@ def report_progress(database: Database, task: Task, settings: ProgressSettings) 
     text = say_progress(
         task=task.id,
         state=task.state,
-        step=task.step,
+        step=task.step + 1,
         elapsed_ms=now_ms() - task.created_at_ms,
         language=settings.language,
     )

@@ -25,6 +25,7 @@ from perlica.domain.policy import Policy
 from perlica.domain.ports import SandboxRunner
 from perlica.domain.texts import Language
 from perlica.gateway.sandbox_orders import SandboxOrders
+from perlica.sandboxes.expiry import DUE_FOR_S, Settling
 from perlica.sandboxes.jobs import tell_unknown
 from perlica.sandboxes.keeper import Keeper
 from perlica.sandboxes.node_watch import Look, NodeWatcher
@@ -55,6 +56,7 @@ class SandboxCare:
     look_every_s: float
     make_orders: Callable[[Database, SandboxRunner], SandboxOrders]
     read_cluster: ReadCluster | None = None
+    expire_after_due_s: float = DUE_FOR_S
 
 
 @dataclass(slots=True)
@@ -134,6 +136,7 @@ class Reconciler(PerlicaActor):
             idle_ms=care.idle_ms,
             language=self._language,
             ring_outbox=self._ring_outbox,
+            settling=Settling(care.expire_after_due_s),
         )
         self._watcher = NodeWatcher(
             database=self._database, rule=care.loss_rule, language=self._language

@@ -3,6 +3,8 @@
 A part of the command desk; it reads and writes nothing.
 """
 
+import json
+
 from perlica.commands.records import (
     MOST_AUDIT_EVENTS,
     MOST_TASKS,
@@ -12,15 +14,17 @@ from perlica.commands.records import (
     TaskTicket,
 )
 from perlica.domain.clock import now_ms
-from perlica.domain.ids import TaskId
+from perlica.domain.ids import RowId, TaskId, UserId
+from perlica.domain.task import FINAL_STATES
 from perlica.domain.texts import Language
 from perlica.domain.texts.actions import label_action
+from perlica.protection import Protected
 from perlica.session.final import executed_lines
-from perlica.stores.approvals import ApprovalStore
+from perlica.stores.approvals import ApprovalStore, Ticket
 from perlica.stores.audit import AuditEvent, AuditStore
 from perlica.stores.database import Database
 from perlica.stores.messages import MessageStore
-from perlica.stores.operations import OperationStore
+from perlica.stores.operations import Operation, OperationStore
 from perlica.stores.tasks import Task, TaskStore
 
 
@@ -47,7 +51,7 @@ def read_task(database: Database, asked: TaskId, language: Language) -> TaskReco
             TaskTicket(ticket=t.id, action=label_action(t.action, language), state=t.state)
             for t in tickets
         ),
-        executed=executed_lines(operations, language=language),
+        executed=executed_lines(operations, language=language, is_over=task.state in FINAL_STATES),
     )
 
 
@@ -55,19 +59,26 @@ def read_audit(database: Database, task: TaskId | None) -> tuple[AuditLine, ...]
     """The newest audit events, of one task or of all."""
     events = AuditStore(database).list_events(limit=MOST_AUDIT_EVENTS, task_id=task)
     return tuple(
-        AuditLine(at_ms=event.at_ms, kind=event.kind, actor=event.actor, about=_about(event))
+        AuditLine(
+            at_ms=event.at_ms,
+            kind=event.kind,
+            actor=event.actor,
+            about=_about(event),
+            facts={**_subject(database, event), **_read_map(event.detail)},
+        )
         for event in events
     )
 
 
 def name_requester(database: Database, task: Task) -> str:
     """The display name under which somebody asked for the task, or his number."""
-    trigger = (
-        MessageStore(database).find_message(task.trigger_row)
-        if task.trigger_row is not None
-        else None
-    )
-    return (trigger.display_name.content if trigger else "") or str(task.requester_id)
+    return name_sender(database, task.trigger_row, task.requester_id)
+
+
+def name_sender(database: Database, row: RowId | None, user: UserId) -> str:
+    """The protected display name under which a stored message was sent, or its sender's number."""
+    message = MessageStore(database).find_message(row) if row is not None else None
+    return (message.display_name.content if message else "") or str(user)
 
 
 def _line(database: Database, task: Task) -> TaskLine:
@@ -77,6 +88,27 @@ def _line(database: Database, task: Task) -> TaskLine:
         requester=name_requester(database, task),
         age_ms=now_ms() - task.created_at_ms,
     )
+
+
+def _subject(database: Database, event: AuditEvent) -> dict[str, object]:
+    """Action and target of the operation or the ticket that an event is about."""
+    about: Operation | Ticket | None = None
+    if event.operation_id is not None:
+        about = OperationStore(database).find(event.operation_id)
+    elif event.ticket_id is not None:
+        about = ApprovalStore(database).find_ticket(event.ticket_id)
+    if about is None:
+        return {}
+    target = _read_map(about.plan).get("target")
+    return {**(target if isinstance(target, dict) else {}), "action": about.action}
+
+
+def _read_map(protected: Protected) -> dict[str, object]:
+    try:
+        found = json.loads(protected.content or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _about(event: AuditEvent) -> tuple[str, ...]:

@@ -1,5 +1,5 @@
-"""`python -m gate`."""
+"""`python -m gate` is `sandboxd gate`, which starts it so."""
 
 from gate.cli import main
 
-main()
+main(prog_name="sandboxd gate")

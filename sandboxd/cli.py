@@ -4,6 +4,7 @@ Exit codes: 0 done, 1 refused or failed, 2 the node or the configuration is not 
 """
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -30,6 +31,12 @@ class _Commands(click.Group):
             if fault.remedy:
                 click.echo(f"  remedy: {fault.remedy}", err=True)
             sys.exit(2 if isinstance(fault, Misconfigured) else 1)
+        except PermissionError as error:
+            if os.geteuid() == 0:
+                raise
+            click.echo(f"sandboxd: {error.filename}: {error.strerror}", err=True)
+            click.echo("  remedy: run it as root", err=True)
+            sys.exit(2)
 
 
 @click.group(cls=_Commands)

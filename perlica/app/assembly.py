@@ -205,6 +205,7 @@ class Assembly:
             nodes=self.nodes,
             policy=self.policy,
             idle_ms=parts.idle_ms(self.config),
+            expire_after_due_s=section.expire_after_due_s,
             loss_rule=parts.loss_rule(section),
             look_every_s=section.look_every_s,
             make_orders=self._orders,

@@ -5,6 +5,8 @@ configuration are those of every node (`config.capabilities`); the doctor names 
 verdict is worked out anew from the lines: a changed word "passed" changes nothing.
 """
 
+import os
+import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -13,9 +15,11 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from perlica.app.descriptor import opened, read_at_most
 from perlica.clients.sandboxd import SandboxdClient, SandboxdSettings
 from perlica.domain.errors import Misconfigured, PerlicaError
 from perlica.domain.texts import Language, Text
+from perlica.domain.texts.faults import say_fault
 from sandboxd.wire import HealthReport
 
 MAX_REPORT_BYTES: Final = 4 * 1024 * 1024
@@ -184,11 +188,18 @@ def ask_node(settings: SandboxdSettings) -> NodeIdentity:
 
 
 def read_report(path: Path) -> GateReport:
-    """The report in a file. Raises: Misconfigured when it is no report."""
+    """The report in a file. Raises: Misconfigured when it is no report, or others can write it."""
     try:
-        if path.stat().st_size > MAX_REPORT_BYTES:
+        with opened(path) as descriptor:
+            _require_own(os.fstat(descriptor))
+            raw = read_at_most(descriptor, MAX_REPORT_BYTES)
+        if len(raw) > MAX_REPORT_BYTES:
             raise Misconfigured("gate_report_too_large", "the gate report is too large")
-        return GateReport.model_validate_json(path.read_bytes())
+        return GateReport.model_validate_json(raw)
+    except FileNotFoundError as error:
+        raise Misconfigured(
+            "gate_report_missing", "the gate report cannot be read: there is no such file"
+        ) from error
     except OSError as error:
         raise Misconfigured(
             "gate_report_unreadable", f"the gate report cannot be read: {error.strerror}"
@@ -198,6 +209,17 @@ def read_report(path: Path) -> GateReport:
         raise Misconfigured(
             "gate_report_invalid", f"the gate report is not in the known form: {where}"
         ) from error
+
+
+def _require_own(status: os.stat_result) -> None:
+    """Whoever can write the report can switch sandboxes on, so it is held to the rule of the
+    configuration.
+    """
+    if not stat.S_ISREG(status.st_mode):
+        raise Misconfigured("gate_report_not_a_file", "the gate report is not a regular file")
+    others_write = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if others_write or status.st_uid not in {0, os.geteuid()}:
+        raise Misconfigured("gate_report_open_to_others", "others can write the gate report")
 
 
 def differences(report: GateReport, node: NodeIdentity) -> tuple[Difference, ...]:
@@ -235,7 +257,7 @@ def judge_report(
     try:
         report = read_report(path)
     except Misconfigured as fault:
-        return _refused(zh=f"闸门报告不可用：{fault.text}", en=fault.text)
+        return _refused(zh=f"闸门报告不可用：{say_fault(fault.code, Language.zh)}", en=fault.text)
     faults = report.faults()
     if faults:
         named = ", ".join(faults[:_MAX_NAMED])
@@ -292,7 +314,7 @@ def _silent(name: str, fault: PerlicaError) -> GateVerdict:
     return GateVerdict(
         allows=False,
         reason=_literal(
-            zh=f"无法核对闸门报告，节点 {name} 没有回答：{fault.text}",
+            zh=f"无法核对闸门报告，节点 {name}：{say_fault(fault.code, Language.zh)}",
             en=f"the report cannot be compared, node {name} does not answer: {fault.text}",
         ),
         remedy=_START_SANDBOXD,

@@ -185,6 +185,7 @@ def tool_settings(config: Config, policy_version: str) -> ToolSettings:
         history_messages=config.task.window_messages,
         history_code_points=config.task.window_code_points,
         history_days=config.retention.messages_days,
+        zone=zone(config),
         policy_version=policy_version,
     )
 

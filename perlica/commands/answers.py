@@ -22,6 +22,7 @@ from perlica.commands.roles import Role, may_use, required_role
 from perlica.domain.approval import Verdict
 from perlica.domain.ids import OperationId, TaskId, TicketId
 from perlica.domain.texts import Language, Text, clip_line, say_duration, say_list
+from perlica.domain.texts.faults import say_fault
 from perlica.domain.texts.notices import NAME_CODE_POINTS, STATES
 
 MAX_LISTED = 5
@@ -135,7 +136,7 @@ def _say_task(task: TaskFacts | None, language: Language) -> str:
         language,
         task=task.task,
         phase=STATES[task.state].say(language),
-        step=task.step,
+        step=task.step + 1,
         elapsed=say_duration(task.elapsed_ms, language),
         requester=clip_line(task.requester, NAME_CODE_POINTS),
     )
@@ -170,7 +171,7 @@ def _say_switch(switch: SwitchFacts, language: Language) -> str:
     if not switch.blocked_because:
         state = texts.STATUS_IMAGE_SWITCHING.say(language)
     else:
-        reason = clip_line(switch.blocked_because, _LABEL_CODE_POINTS)
+        reason = say_fault(switch.blocked_because, language)
         state = texts.STATUS_IMAGE_BLOCKED.say(language, reason=reason)
     return texts.STATUS_IMAGE.say(language, state=state)
 
@@ -178,7 +179,7 @@ def _say_switch(switch: SwitchFacts, language: Language) -> str:
 def _say_connection(fault: str, language: Language) -> str:
     if not fault:
         return texts.STATUS_CONNECTED.say(language)
-    return texts.STATUS_DISCONNECTED.say(language, reason=clip_line(fault, _LABEL_CODE_POINTS))
+    return texts.STATUS_DISCONNECTED.say(language, reason=say_fault(fault, language))
 
 
 def _say_off(capabilities: Sequence[CapabilityOff], language: Language) -> str:

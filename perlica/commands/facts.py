@@ -13,7 +13,10 @@ from perlica.domain.task import TaskState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFacts:
-    """The task that is alive; `requester` is a protected display name or a QQ number as text."""
+    """The task that is alive; `requester` is a protected display name or a QQ number as text.
+
+    `step` counts from 0, as the tables do; members read it from 1.
+    """
 
     task: TaskId
     requester: str = field(repr=False)

@@ -9,7 +9,7 @@ from perlica.domain.texts import Text
 TASKS_HEAD = Text(zh="【最近的任务】", en="【Recent tasks】")
 TASKS_NONE = Text(zh="还没有任务。", en="There was no task yet.")
 TASKS_ITEM = Text(
-    zh="{task}：{state}，{requester} 发起，{age} 前",
+    zh="{task}：{state}，{requester} 发起，{age}前",
     en="{task}: {state}, by {requester}, {age} ago",
 )
 TASK_UNKNOWN = Text(
@@ -18,7 +18,7 @@ TASK_UNKNOWN = Text(
 )
 TASK_HEAD = Text(zh="【任务 {task}】{state}", en="【Task {task}】{state}")
 TASK_REASON = Text(zh="原因：{reason}", en="Reason: {reason}")
-TASK_WHO = Text(zh="{requester} 发起，{age} 前", en="Asked by {requester}, {age} ago")
+TASK_WHO = Text(zh="{requester} 发起，{age}前", en="Asked by {requester}, {age} ago")
 TASK_USAGE = Text(
     zh="第 {step} 步；模型 {models} 次，工具 {tools} 次，token {tokens}",
     en="Step {step}; {models} model and {tools} tool calls, {tokens} tokens",
@@ -29,7 +29,9 @@ TASK_NOTHING_DONE = Text(zh="没有执行任何操作", en="Nothing was executed
 
 AUDIT_HEAD = Text(zh="【审计】最近的在前", en="【Audit】newest first")
 AUDIT_NONE = Text(zh="没有审计记录。", en="There is nothing in the audit.")
-AUDIT_ITEM = Text(zh="{time} {kind}，{actor}{about}", en="{time} {kind}, {actor}{about}")
+AUDIT_ITEM = Text(
+    zh="{time} {kind}{facts}，{actor}{about}", en="{time} {kind}{facts}, {actor}{about}"
+)
 
 WHOAMI = Text(
     zh="你的 QQ 号是 {user}，角色：{role}。", en="Your QQ number is {user}, role: {role}."

@@ -3,11 +3,12 @@
 Names of people and actions may hold anything; they are escaped and clipped here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 
 from perlica.commands import record_texts as texts
+from perlica.commands.audit_words import say_actor, say_facts, say_kind
 from perlica.commands.roles import Role
 from perlica.domain.approval import TicketState
 from perlica.domain.ids import TaskId, TicketId, UserId
@@ -55,12 +56,15 @@ class TaskRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditLine:
-    """One audit event; `about` are the ids that it names."""
+    """One audit event; `about` are the ids that it names, `facts` what its protected detail says,
+    with the action and the target of what it is about.
+    """
 
     at_ms: int
     kind: str
     actor: str
     about: tuple[str, ...]
+    facts: Mapping[str, object] = field(default_factory=dict, repr=False)
 
 
 def answer_tasks(lines: Sequence[TaskLine], language: Language) -> str:
@@ -98,7 +102,7 @@ def answer_task(asked: TaskId, record: TaskRecord | None, language: Language) ->
     said.append(
         texts.TASK_USAGE.say(
             language,
-            step=record.step,
+            step=record.step + 1,
             models=record.model_calls,
             tools=record.tool_calls,
             tokens=record.tokens,
@@ -144,7 +148,8 @@ def _say_event(line: AuditLine, zone: tzinfo, language: Language) -> str:
     return texts.AUDIT_ITEM.say(
         language,
         time=say_time(line.at_ms, zone),
-        kind=clip_line(line.kind, _KIND_CODE_POINTS),
-        actor=clip_line(line.actor, _KIND_CODE_POINTS),
+        kind=say_kind(line.kind, language),
+        facts=say_facts(line.facts, language),
+        actor=say_actor(line.actor, language),
         about=f" {about}" if about else "",
     )

@@ -12,6 +12,7 @@ from perlica.domain.errors import PerlicaError
 from perlica.domain.ids import OperationId, TicketId
 from perlica.domain.sandbox import MAX_SANDBOXES, HeldImage, SandboxImage, SandboxState
 from perlica.domain.texts import Language, clip_line, say_duration, say_list
+from perlica.domain.texts.faults import say_fault
 from perlica.domain.texts.sandboxes import NODE_STATES, say_output, short_digest
 from perlica.sandboxes.expiry import left_ms
 from perlica.stores.image_switches import ImageSwitch, SwitchState
@@ -58,7 +59,7 @@ def answer_sandbox(
         disk=row.limits.disk_bytes // _MIB,
         cpu=row.limits.cpu_millis,
         pids=row.limits.pids,
-        network=row.network,
+        network=_say_network(row.network, language),
     )
 
 
@@ -165,10 +166,15 @@ def _say_row(row: SandboxRow, idle_ms: int, now_ms: int, language: Language) -> 
         return texts.SANDBOX_LINE.say(
             language, name=row.name, state=state, node=row.node, left=left, purpose=purpose
         )
-    reason = clip_line(row.state_reason, _SHORT_CODE_POINTS) or texts.NO_REASON.say(language)
+    reason = say_fault(row.state_reason, language) or texts.NO_REASON.say(language)
     return texts.SANDBOX_LINE_ENDING.say(
         language, name=row.name, state=state, node=row.node, reason=reason, purpose=purpose
     )
+
+
+def _say_network(network: str, language: Language) -> str:
+    known = texts.NETWORKS.get(network)
+    return known.say(language) if known else clip_line(network, _SHORT_CODE_POINTS)
 
 
 def _purpose(row: SandboxRow, limit: int, language: Language) -> str:
@@ -178,7 +184,7 @@ def _purpose(row: SandboxRow, limit: int, language: Language) -> str:
 def _say_switch(switch: ImageSwitch, left: int, language: Language) -> str:
     digest = short_digest(switch.digest)
     if switch.state is SwitchState.blocked:
-        reason = clip_line(switch.reason, _SHORT_CODE_POINTS)
+        reason = say_fault(switch.reason, language)
         return texts.IMAGE_BLOCKED.say(language, digest=digest, reason=reason)
     return texts.IMAGE_SWITCHING.say(language, digest=digest, left=left)
 
@@ -204,7 +210,7 @@ def _say_orphan(orphan: Orphan, now_ms: int, language: Language) -> str:
         cause=texts.CAUSES[orphan.cause].say(language),
         attempts=orphan.attempts,
         next=next_try,
-        reason=clip_line(orphan.reason, _SHORT_CODE_POINTS) or texts.NO_REASON.say(language),
+        reason=say_fault(orphan.reason, language) or texts.NO_REASON.say(language),
     )
 
 

@@ -24,16 +24,20 @@ NO_SUCH_SANDBOX = Text(
 )
 SANDBOX_SHOWN = Text(
     zh="【沙箱 {name}】{state}\n用途：{purpose}\n节点：{node}\n镜像修订：{revision}（{digest}）\n"
-    "上次使用：{used} 前\n无人使用则 {left}后删除\n资源：内存 {memory} MiB，磁盘 {disk} MiB，"
+    "上次使用：{used}前\n无人使用则 {left}后删除\n资源：内存 {memory} MiB，磁盘 {disk} MiB，"
     "CPU {cpu} 毫核，进程 {pids}\n网络：{network}",
     en="【Sandbox {name}】{state}\nPurpose: {purpose}\nNode: {node}\n"
     "Image revision: {revision} ({digest})\nLast used: {used} ago\n"
     "Deleted in {left} unless used\nLimits: {memory} MiB memory, {disk} MiB disk, "
     "{cpu} millicores, {pids} processes\nNetwork: {network}",
 )
+NETWORKS: Mapping[str, Text] = {
+    "none": Text(zh="无", en="none"),
+    "egress": Text(zh="只能访问白名单", en="allow-list only"),
+}
 OPERATIONS_HEAD = Text(zh="【沙箱 {name} 最近的操作】", en="【Latest operations in {name}】")
 OPERATION_LINE = Text(
-    zh="{age} 前 {kind}：{state}（{operation}）", en="{age} ago {kind}: {state} ({operation})"
+    zh="{age}前{kind}：{state}（{operation}）", en="{age} ago {kind}: {state} ({operation})"
 )
 NO_OPERATIONS = Text(zh="还没有操作。", en="Nothing was done in it yet.")
 KINDS: Mapping[str, Text] = {
@@ -113,7 +117,7 @@ NODE_LINE = Text(
     zh="{node}：{state}，已 {since}；沙箱 {count} 个；{seen}",
     en="{node}: {state} for {since}; {count} sandbox(es); {seen}",
 )
-NODE_SEEN = Text(zh="{ago} 前应答过", en="answered {ago} ago")
+NODE_SEEN = Text(zh="{ago}前应答过", en="answered {ago} ago")
 NODE_NEVER_SEEN = Text(zh="从未应答", en="never answered")
 
 SANDBOXES_OFF = Text(zh="沙箱功能没有启用，没有任何改变。", en="Sandboxes are switched off.")

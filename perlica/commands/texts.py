@@ -220,7 +220,7 @@ RECOVERY_HEAD = Text(
     "Once you know, send .recovery resolve ID REASON",
 )
 RECOVERY_ITEM = Text(
-    zh="{operation}：{action}，{age} 前开始", en="{operation}: {action}, started {age} ago"
+    zh="{operation}：{action}，{age}前开始", en="{operation}: {action}, started {age} ago"
 )
 RECOVERY_NONE = Text(zh="没有结果不明的操作。", en="No operation is of unknown outcome.")
 RECOVERY_RESOLVED = Text(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 from perlica.console.words import WORDS
+from perlica.console.words.records import EVENTS
 from perlica.domain.node import NodeState
 from perlica.domain.task import EndReason, TaskState
 from perlica.domain.texts import Language, clip_line, escape_visible, say_duration
@@ -124,6 +125,8 @@ class Wording:
         known = set(NodeState)
         if state not in known:
             return Badge(text=self.name(state), tone="quiet")
+        if state == NodeState.alive:  # the same word as every other part's
+            return Badge(text=self.say("part.ok"), tone=_TONES[state])
         return Badge(text=NODE_STATES[NodeState(state)].say(self.language), tone=_TONES[state])
 
     def end_reason(self, reason: str) -> str:
@@ -131,6 +134,11 @@ class Wording:
         if reason in set(EndReason):
             return REASONS[EndReason(reason)].say(self.language)
         return self.name(reason)
+
+    def event(self, kind: str) -> str:
+        """What a kind of audit event is called; "" where it has no words."""
+        known = EVENTS.get(kind)
+        return known.say(self.language) if known else ""
 
     def action(self, action: str) -> str:
         """What an action is called."""

@@ -13,6 +13,7 @@ from perlica.domain.ids import TicketId
 from perlica.domain.plan import ActionPlan, JsonValue, hash_plan
 from perlica.domain.texts import Language, Text, clip_line, escape_visible, say_time
 from perlica.domain.texts.actions import label_action
+from perlica.gateway.approval_words import FIRST, KINDS, LABELS, WORDS
 
 MAX_CODE_POINTS = 1_200
 SHORT_HASH_DIGITS = 12
@@ -33,8 +34,8 @@ _ORIGIN_OTHER = Text(zh="{kind} {id}", en="{kind} {id}")
 _NONE = Text(zh="无", en="none")
 _FIELDS: Mapping[str, Text] = {
     "action": Text(zh="动作", en="Action"),
-    "target": Text(zh="目标 {key}", en="Target {key}"),
-    "effect": Text(zh="参数 {key}", en="Parameter {key}"),
+    "target": Text(zh="目标（{key}）", en="Target ({key})"),
+    "effect": Text(zh="参数（{key}）", en="Parameter ({key})"),
     "scope": Text(zh="影响范围", en="Scope"),
     "destination": Text(zh="出站目的地", en="Destination"),
     "expected": Text(zh="预期结果", en="Expected result"),
@@ -87,8 +88,13 @@ def approval_text(
 
 def summarise_target(plan: ActionPlan) -> str:
     """The plan's action and target on one line for lists, escaped, cut at 120 code points."""
-    target = ", ".join(f"{key}={value}" for key, value in _flatten(plan.target))
+    leaves = sorted(_flatten(plan.target), key=lambda leaf: _rank(leaf[0]))
+    target = ", ".join(f"{key}={value}" for key, value in leaves)
     return clip_line(f"{plan.action} {target}".strip(), SUMMARY_CODE_POINTS)
+
+
+def _rank(path: str) -> int:
+    return FIRST.index(path) if path in FIRST else len(FIRST)
 
 
 def _plan_lines(plan: ActionPlan, language: Language) -> Iterator[tuple[str, str]]:
@@ -98,16 +104,50 @@ def _plan_lines(plan: ActionPlan, language: Language) -> Iterator[tuple[str, str
         _FIELDS["action"].say(language),
         _ACTION.say(language, label=label, action=escape_visible(plan.action)),
     )
-    for part, fields in (("target", plan.target), ("effect", plan.effect)):
-        for key, value in _flatten(fields):
-            yield _FIELDS[part].say(language, key=key), value
-    for name in ("scope", "destination", "expected", "identity"):
-        value = escape_visible(str(getattr(plan, name)))
-        yield _FIELDS[name].say(language), value or _NONE.say(language)
+    known = {key: plan.target[key] for key in FIRST if key in plan.target}
+    rest = {key: value for key, value in plan.target.items() if key not in known}
+    for key, value in known.items():
+        yield from _part_lines("target", {key: value}, language)
+    yield from _part_lines("effect", plan.effect, language)
+    yield from _part_lines("target", rest, language)
+    for name, shown in (
+        ("scope", plan.scope and _show_word(WORDS["scope"], plan.scope, language)),
+        ("destination", plan.destination and _show_destination(plan.destination, language)),
+        ("expected", plan.expected and _show_word(WORDS["expected"], plan.expected, language)),
+        ("identity", escape_visible(plan.identity)),
+    ):
+        yield _FIELDS[name].say(language), shown or _NONE.say(language)
     kind, identifier = escape_visible(plan.origin.kind), escape_visible(plan.origin.id)
     origin = _ORIGINS.get(plan.origin.kind, _ORIGIN_OTHER)
     yield _FIELDS["origin"].say(language), origin.say(language, kind=kind, id=identifier)
     yield _FIELDS["policy_version"].say(language), escape_visible(plan.policy_version)
+
+
+def _part_lines(
+    part: str, fields: Mapping[str, JsonValue], language: Language
+) -> Iterator[tuple[str, str]]:
+    """Label and value of each leaf of the target or the effect."""
+    for path, shown in _flatten(fields):
+        label, value = LABELS[part].get(path), fields.get(path)
+        name = label.say(language) if label else _FIELDS[part].say(language, key=path)
+        is_ours = part == "effect" and path in WORDS and isinstance(value, str)
+        yield name, _show_word(WORDS[path], str(value), language) if is_ours else shown
+
+
+def _show_word(words: Mapping[str, Text], value: str, language: Language) -> str:
+    """A word of ours in the reader's language; whatever merely reads like one stands in quotes."""
+    if value in words:
+        return words[value].say(language)
+    is_like_ours = any(value == word.say(language) for word in (*words.values(), _NONE))
+    return _quote(value) if is_like_ours else _show(value)
+
+
+def _show_destination(value: str, language: Language) -> str:
+    kind, _, name = value.partition(":")
+    if kind in KINDS and name:
+        return KINDS[kind].say(language, name=escape_visible(name))
+    starts = tuple(text.say(language, name="") for text in KINDS.values())
+    return _quote(value) if value.startswith(starts) else _show_word({}, value, language)
 
 
 def _flatten(fields: Mapping[str, JsonValue], prefix: str = "") -> Iterator[tuple[str, str]]:

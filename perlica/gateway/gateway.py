@@ -165,6 +165,7 @@ class Gateway:
     ) -> CallEnd:
         """Rebuild the plan from current facts; only the very same plan is what was approved."""
         try:
+            self.desk.require_owner(ticket)
             planned, level = self._plan_and_judge(call, asker)
             if level is not Level.high:
                 raise Refused("policy_changed", "the policy changed after the approval was asked")

@@ -4,7 +4,7 @@ Parameters can only tighten the configured limits; nothing here takes SQL or que
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime, tzinfo
 from typing import ClassVar
 
 from pydantic import Field
@@ -17,6 +17,7 @@ from perlica.gateway.tool import (
     Planned,
     ToolArguments,
     ToolResult,
+    ToolSettings,
 )
 from perlica.stores.messages import MessageStore, StoredMessage
 
@@ -59,7 +60,7 @@ class GroupRecentContext:
             found = MessageStore(context.database).list_recent(
                 before_ms=now + 1, after_ms=now - span_ms, limit=limit
             )
-            return _present(tuple(reversed(found)), settings.history_code_points)
+            return _present(tuple(reversed(found)), settings)
 
         return _planned(context, "history.recent", {"limit": limit, "span_ms": span_ms}, run)
 
@@ -85,7 +86,7 @@ class GroupSearchHistory:
             found = MessageStore(context.database).search(
                 arguments.query, after_ms=now - span_ms, before_ms=now + 1, limit=limit
             )
-            return _present(found, settings.history_code_points)
+            return _present(found, settings)
 
         effect: dict[str, JsonValue] = {
             "query": arguments.query,
@@ -115,21 +116,21 @@ def _planned(
     return Planned(plan=plan, work=Instant(run=run))
 
 
-def _present(messages: tuple[StoredMessage, ...], max_code_points: int) -> ToolResult:
+def _present(messages: tuple[StoredMessage, ...], settings: ToolSettings) -> ToolResult:
     """Whole messages until the budget is used up; what is left out is said."""
     lines: list[str] = []
     used = 0
     for message in messages:
-        line = _line_of(message)
+        line = _line_of(message, settings.zone)
         used += len(line) + 1
-        if used > max_code_points:
+        if used > settings.history_code_points:
             lines.append(f"… {len(messages) - len(lines)} more left out: text limit reached")
             break
         lines.append(line)
     return ToolResult(text="\n".join(lines) or "no message found", source=_SOURCE)
 
 
-def _line_of(message: StoredMessage) -> str:
-    sent_at = datetime.fromtimestamp(message.sent_at_ms / 1000, UTC).isoformat(timespec="seconds")
+def _line_of(message: StoredMessage, zone: tzinfo) -> str:
+    sent_at = datetime.fromtimestamp(message.sent_at_ms / 1000, zone).isoformat(timespec="seconds")
     name = message.display_name.content
     return f"[{sent_at}] {name}({message.user_id}) #{message.message_id}: {message.content.content}"

@@ -3,6 +3,8 @@
 Wiring reads it once; the gateway judges every plan with it.
 """
 
+import os
+import stat
 import tomllib
 from importlib import resources
 from pathlib import Path
@@ -18,13 +20,14 @@ _REMEDY = "compare it with the packaged perlica/gateway/policy.toml"
 def read_policy(path: Path | None) -> Policy:
     """The policy in `path`, or the packaged one.
 
-    Raises: Misconfigured when the file is missing, not TOML, or of another shape.
+    Raises: Misconfigured when the file is missing, not TOML, of another shape, or not ours alone
+    to write.
     """
     try:
         text = (
             resources.files("perlica.gateway").joinpath("policy.toml").read_text("utf-8")
             if path is None
-            else path.read_text("utf-8")
+            else _read_own(path)
         )
         table = tomllib.loads(text)
     except (OSError, ValueError) as error:
@@ -32,6 +35,29 @@ def read_policy(path: Path | None) -> Policy:
             "policy_unreadable", "policy file not readable", remedy=_REMEDY
         ) from error
     return _policy_of(table)
+
+
+def _read_own(path: Path) -> str:
+    """Whoever can write the policy decides what needs an approval: nobody else may.
+
+    Opened once and without waiting: what is judged is what is read, and a FIFO hangs nothing.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise Misconfigured("policy_unreadable", "policy: not a regular file", remedy=_REMEDY)
+        others_write = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        if others_write or status.st_uid not in {0, os.geteuid()}:
+            raise Misconfigured(
+                "policy_open_to_others",
+                "others can write the policy",
+                remedy="give it to root or to the service, and chmod go-w",
+            )
+        with open(descriptor, encoding="utf-8", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
 
 
 def _policy_of(table: dict[str, object]) -> Policy:

@@ -131,6 +131,7 @@ class SandboxOrders:
     def _execute_approved(self, ticket: Ticket) -> None:
         operation = new_operation_id()
         try:
+            self.desk.require_owner(ticket)
             asker = self._asker_of(ticket)
             planned = self._plan_again(asker, ticket, operation)
             level = self.policy.judge(planned.plan.action, planned.plan.scope)

@@ -58,6 +58,14 @@ class TicketDesk:
                     raise
         raise AssertionError("the last draw returns or raises")
 
+    def require_owner(self, ticket: Ticket) -> None:
+        """An approval is worth what its Owner is worth now, when it is about to be spent.
+
+        Raises: Refused when he was taken out of the configuration since.
+        """
+        if ticket.decided_by not in self.owners:
+            raise Refused("owner_removed", "who approved it is no Owner any more")
+
     def void(self, ticket: Ticket, reason: str) -> None:
         """End an approved ticket that cannot be used any more, and tell the group."""
         text = say_ticket_void(ticket.id, ticket.action, self.language)

@@ -5,6 +5,7 @@ Each tool family has one file beside this one; `perlica.gateway.gateway` walks t
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import tzinfo
 from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -14,6 +15,7 @@ from perlica.domain.ids import GroupId, OperationId, UserId
 from perlica.domain.plan import ActionPlan, JsonValue, Origin
 from perlica.domain.ports import JobOutcome, SandboxJob
 from perlica.domain.sandbox import SandboxLimits
+from perlica.gateway.approval_text import CHINA_TIME
 from perlica.gateway.asker import Asker
 from perlica.stores.database import Database
 
@@ -26,7 +28,7 @@ class ToolArguments(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSettings:
-    """Finite limits that tools keep, whatever the arguments say."""
+    """Finite limits that tools keep, whatever the arguments say; `zone` is that of shown times."""
 
     nodes: tuple[str, ...]
     sandbox_limits: SandboxLimits
@@ -39,6 +41,7 @@ class ToolSettings:
     history_code_points: int
     history_days: int
     policy_version: str
+    zone: tzinfo = CHINA_TIME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from perlica.domain.clock import now_ms
+from perlica.domain.clock import monotonic_s, now_ms
 from perlica.domain.errors import PerlicaError, StaleState
 from perlica.domain.ids import OperationId
 from perlica.domain.node import ANSWERING
@@ -29,7 +29,7 @@ from perlica.domain.texts.sandboxes import (
 )
 from perlica.protection import Channel, protect
 from perlica.sandboxes import image_switch
-from perlica.sandboxes.expiry import find_expired
+from perlica.sandboxes.expiry import Settling, find_expired
 from perlica.sandboxes.lifecycle import (
     Deletion,
     LifecycleAction,
@@ -63,6 +63,7 @@ class Keeper:
     idle_ms: int
     language: Language
     ring_outbox: Callable[[], None]
+    settling: Settling = field(default_factory=Settling)
     _watched: set[OperationId] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -121,7 +122,8 @@ class Keeper:
 
     def _expire(self) -> None:
         rows = SandboxStore(self.database).list_living()
-        for deletion in find_expired(rows, self.idle_ms, now_ms()):
+        due = find_expired(rows, self.idle_ms, now_ms())
+        for deletion in self.settling.let_through(due, monotonic_s()):
             self._queue(deletion)
 
     def _clean_up(self) -> None:

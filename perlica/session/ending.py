@@ -56,14 +56,22 @@ class TaskEnder:
                     raise
         return False
 
-    def end_within(self, task: Task, *, after: TaskState, reason: EndReason) -> bool:
-        """As `end`, in the caller's transaction."""
+    def end_within(
+        self, task: Task, *, after: TaskState, reason: EndReason, cancelled_by: str = ""
+    ) -> bool:
+        """As `end`, in the caller's transaction; `cancelled_by` is a protected display name."""
         current = TaskStore(self.database).find_task(task.id)
         if current is None or current.state in FINAL_STATES:
             return False
         operations = self._operations(current)
-        said = say_ended(task=current.id, state=after, reason=reason.value, language=self.language)
-        lines = [said, *executed_lines(operations, language=self.language)]
+        said = say_ended(
+            task=current.id,
+            state=after,
+            reason=reason.value,
+            language=self.language,
+            cancelled_by=cancelled_by,
+        )
+        lines = [said, *executed_lines(operations, language=self.language, is_over=True)]
         if self.shows_usage:
             lines.append(usage_line(self._usage(current), self.language))
         self._move(current, after, reason, protect("\n".join(lines), Channel.OUTBOX))

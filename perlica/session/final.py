@@ -13,10 +13,11 @@ from typing import Final
 
 from perlica.domain.ids import TaskId
 from perlica.domain.operation import OperationState
-from perlica.domain.texts import Language, Text, clip_line, say_duration
+from perlica.domain.texts import Language, Text, clip_line, escape_visible, say_duration
 from perlica.domain.texts.actions import label_action
 from perlica.domain.texts.notices import OPERATION_STATES, frame_answer
 from perlica.protection import SMALLEST_PART
+from perlica.protection.placeholder import ANY as PLACEHOLDER
 from perlica.session.neutral import neutralise
 from perlica.stores.operations import Operation
 
@@ -36,6 +37,7 @@ _CUT_TO_CONSOLE: Final = Text(
     zh="…（回答太长，后面略去；全文在控制台：{url} ）",
     en="… (too long, the rest is cut; the console has all of it: {url} )",
 )
+_BEING_STOPPED: Final = Text(zh="正在中止", en="being stopped")
 _EXIT: Final = Text(zh="退出码 {code}", en="exit code {code}")
 _ENDINGS: Final[Mapping[str, Text]] = {
     "timed_out": Text(zh="超时中止", en="stopped at its time limit"),
@@ -49,6 +51,8 @@ _USAGE: Final = Text(
 _ESTIMATE: Final = Text(zh="（估计）", en=" (estimated)")
 _WITHOUT_EFFECT: Final = frozenset({"sandbox.keep"})
 """Actions that change nothing and that nobody asked for: the look back at a description."""
+_STOPPED: Final = frozenset({"sandbox.exec"})
+"""What the end of its task stops; other operations go on, and their end is said when it comes."""
 _NEVER_BEGUN: Final = frozenset({OperationState.queued, OperationState.abandoned})
 
 
@@ -87,11 +91,14 @@ def final_message(
     return framed if usage is None else f"{framed}\n{usage_line(usage, language)}"
 
 
-def executed_lines(operations: Sequence[Operation], *, language: Language) -> tuple[str, ...]:
+def executed_lines(
+    operations: Sequence[Operation], *, language: Language, is_over: bool = False
+) -> tuple[str, ...]:
     """One line for each operation that began, in their order; equal ones in a row are counted.
 
     Only rows speak here: action, target and command of the stored plan, escaped and clipped, and
-    the state. The newest `MAX_LINES` are shown; how many there were before is said first.
+    the state. The newest `MAX_LINES` are shown; how many there were before is said first. A
+    command that still runs when its task `is_over` is being stopped; a deletion goes on.
     """
     began = [
         operation
@@ -99,7 +106,7 @@ def executed_lines(operations: Sequence[Operation], *, language: Language) -> tu
         if operation.state not in _NEVER_BEGUN and operation.action not in _WITHOUT_EFFECT
     ]
     lines: list[tuple[str, int]] = []
-    for line in (_say_operation(operation, language) for operation in began):
+    for line in (_say_operation(operation, language, is_over=is_over) for operation in began):
         if lines and lines[-1][0] == line:
             lines[-1] = (line, lines[-1][1] + 1)
         else:
@@ -124,17 +131,20 @@ def usage_line(usage: Usage, language: Language) -> str:
     )
 
 
-def _say_operation(operation: Operation, language: Language) -> str:
+def _say_operation(operation: Operation, language: Language, *, is_over: bool) -> str:
     plan = _read(operation.plan.content)
     target = _read_map(plan.get("target"))
     name = next((target[key] for key in ("sandbox", "name", "id") if target.get(key)), "")
     detail = _say_detail(_read_map(plan.get("effect")))
+    is_stopping = (
+        is_over and operation.state is OperationState.started and operation.action in _STOPPED
+    )
     return _LINE.say(
         language,
         action=label_action(operation.action, language),
         target=_TARGET.say(language, name=clip_line(str(name), _NAME_CODE_POINTS)) if name else "",
         detail=f" {detail}" if detail else "",
-        state=_say_state(operation, language),
+        state=_BEING_STOPPED.say(language) if is_stopping else _say_state(operation, language),
     )
 
 
@@ -148,7 +158,22 @@ def _say_detail(effect: Mapping[str, object]) -> str:
 
 
 def _quiet(text: str) -> str:
-    return clip_line(neutralise(text[: 4 * _DETAIL_CODE_POINTS]), _DETAIL_CODE_POINTS)
+    """A piece of a stored plan on one line: escaped and clipped around its placeholders.
+
+    Placeholders stay whole, so that nothing takes them for a credential again. They count only
+    where the stored, protected text had them before neutralising: all else is escaped as it comes.
+    """
+    raw = text[: _safe_end(text, 4 * _DETAIL_CODE_POINTS)]
+    plain = neutralise(raw)
+    placeholders = PLACEHOLDER.findall(plain)
+    if not placeholders or placeholders != PLACEHOLDER.findall(raw):
+        return clip_line(plain, _DETAIL_CODE_POINTS)
+    # Signs around each piece: blanks beside a placeholder stand inside the line, not at an end.
+    pieces = [escape_visible(f"|{piece}|")[1:-1] for piece in PLACEHOLDER.split(plain)]
+    shown = "".join(map("".join, zip(pieces, [*placeholders, ""], strict=True)))
+    if len(shown) <= _DETAIL_CODE_POINTS:
+        return shown
+    return shown[: _safe_end(shown, _DETAIL_CODE_POINTS - 1)] + "…"
 
 
 def _say_state(operation: Operation, language: Language) -> str:
@@ -163,6 +188,8 @@ def _say_state(operation: Operation, language: Language) -> str:
 
 def _safe_end(text: str, at: int) -> int:
     """`at`, or the beginning of the placeholder that a cut there would divide."""
+    if at >= len(text):
+        return at
     opening = text.rfind("⟦", max(0, at - SMALLEST_PART), at)
     return opening if opening >= 0 and "⟧" not in text[opening:at] else at
 

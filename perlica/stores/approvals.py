@@ -26,6 +26,10 @@ MAX_ATTEMPTS: Final = 5
 """Wrong codes that a ticket survives; the schema holds the same figure."""
 
 
+CLOCK_STEP_MS: Final = 5_000
+"""A ticket from further ahead than this was drawn before the clock was set back: it is over."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTicket:
     """A ticket to draw. `plan` is protected JSON, `owners` the set that it is bound to."""
@@ -93,6 +97,7 @@ UPDATE approvals SET attempts = attempts + 1 WHERE id = :id AND state = 'pending
 _CONSUME: Final = """
 UPDATE approvals SET state = 'consumed', consumed_at_ms = :now_ms
 WHERE id = :id AND state = 'approved' AND plan_hash = :plan_hash AND expires_at_ms > :now_ms
+    AND created_at_ms <= :latest_ms
 RETURNING *
 """
 _FIND_FOR_CALL: Final = """
@@ -109,15 +114,24 @@ WHERE state IN ('pending', 'approved') AND state = 'approved' AND origin_kind = 
 ORDER BY created_at_ms, rowid
 """
 _FOR_TASK: Final = "SELECT * FROM approvals WHERE task_id = :task_id ORDER BY created_at_ms, rowid"
+_LIVING: Final = """
+SELECT * FROM approvals WHERE state IN ('pending', 'approved') ORDER BY created_at_ms, rowid
+"""
 _DUE: Final = """
-SELECT 1 FROM approvals WHERE state IN ('pending', 'approved') AND expires_at_ms <= :now_ms LIMIT 1
+SELECT 1 FROM approvals WHERE state IN ('pending', 'approved')
+    AND (expires_at_ms <= :now_ms OR created_at_ms > :latest_ms) LIMIT 1
 """
 _VOID: Final = """
 UPDATE approvals SET state = 'void' WHERE id = :id AND state IN ('pending', 'approved') RETURNING *
 """
 _EXPIRE_DUE: Final = """
 UPDATE approvals SET state = 'expired'
-WHERE state IN ('pending', 'approved') AND expires_at_ms <= :now_ms
+WHERE state IN ('pending', 'approved')
+    AND (expires_at_ms <= :now_ms OR created_at_ms > :latest_ms)
+RETURNING *
+"""
+_EXPIRE: Final = """
+UPDATE approvals SET state = 'expired' WHERE id = :id AND state IN ('pending', 'approved')
 RETURNING *
 """
 _VOID_FOR_TASK: Final = """
@@ -196,7 +210,11 @@ class ApprovalStore:
 
     def has_due(self, now_ms: int) -> bool:
         """Whether `expire_due` would move any; a read, for a caller that asks every second."""
-        return self._db.query_one(_DUE, {"now_ms": now_ms}) is not None
+        return self._db.query_one(_DUE, _at(now_ms)) is not None
+
+    def list_living(self) -> tuple[Ticket, ...]:
+        """The tickets that are pending, or approved and not spent, oldest first."""
+        return _tickets(self._db.query(_LIVING))
 
     def decide(
         self,
@@ -246,7 +264,7 @@ class ApprovalStore:
         Raises: StaleState when it is not approved, spent already, of another plan, or older than
         its ten minutes, which bound the execution too.
         """
-        bindings = {"id": ticket_id, "plan_hash": plan_hash, "now_ms": now_ms}
+        bindings = {"id": ticket_id, "plan_hash": plan_hash, **_at(now_ms)}
         row = self._db.change_one(_CONSUME, bindings)
         if row is None:
             raise StaleState("ticket_not_usable", f"ticket {ticket_id} does not pay for this plan")
@@ -254,7 +272,12 @@ class ApprovalStore:
 
     def expire_due(self, now_ms: int) -> tuple[Ticket, ...]:
         """Let tickets whose time is over expire, approved and unspent ones too; those it moved."""
-        return _tickets(self._db.change(_EXPIRE_DUE, {"now_ms": now_ms}))
+        return _tickets(self._db.change(_EXPIRE_DUE, _at(now_ms)))
+
+    def expire(self, ticket_id: TicketId) -> Ticket | None:
+        """Let one ticket expire whatever the wall clock says; None when it is dead already."""
+        row = self._db.change_one(_EXPIRE, {"id": ticket_id})
+        return None if row is None else _ticket(row)
 
     def void(self, ticket_id: TicketId) -> Ticket:
         """Make one living ticket worthless. Raises: StaleState when it is dead already."""
@@ -273,7 +296,12 @@ def _fault_of_state(ticket: Ticket, now_ms: int) -> Verdict | None:
         return Verdict.expired
     if ticket.state is not TicketState.pending:
         return Verdict.already_decided
-    return Verdict.expired if now_ms >= ticket.expires_at_ms else None
+    is_within = ticket.created_at_ms - CLOCK_STEP_MS <= now_ms < ticket.expires_at_ms
+    return None if is_within else Verdict.expired
+
+
+def _at(now_ms: int) -> dict[str, int]:
+    return {"now_ms": now_ms, "latest_ms": now_ms + CLOCK_STEP_MS}
 
 
 def _tickets(rows: Iterable[Row]) -> tuple[Ticket, ...]:

@@ -25,7 +25,7 @@ from sandboxd.kernel.children import CHILDREN
 from sandboxd.kernel.loops import LoopDevices
 from sandboxd.kernel.steps import explained
 from sandboxd.storage.disk import fsync_directory, mount_device
-from sandboxd.storage.records import write_durably
+from sandboxd.storage.records import make_private, write_durably
 from sandboxd.wire import HeldImage, ImageDigest
 
 _SCRATCH = "import-"
@@ -36,11 +36,13 @@ _LOWER_FLAGS = _native.MOUNT_ATTR_RDONLY | _native.MOUNT_ATTR_NODEV | _native.MO
 
 
 class Catalog:
-    """The directory of images. Reading is safe beside an import in another process."""
+    """The directory of images. Reading is safe beside an import in another process.
+
+    Only an import makes the directory, so that those who just look leave nothing behind.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def list(self) -> tuple[HeldImage, ...]:
         """All images, by digest."""
@@ -76,6 +78,7 @@ class Catalog:
         image = read_layout(layout, wanted=wanted)
         if self._file(image.digest, "json").exists():
             return self.find(image.digest)
+        make_private(self._directory)
         target = self.squashfs(image.digest)
         with (
             self._importing(),
@@ -110,6 +113,8 @@ class Catalog:
 
     def unrecorded(self) -> tuple[Path, ...]:
         """Files and directories that no record names; empty while an import runs."""
+        if not self._directory.exists():
+            return ()
         with (self._directory / "lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -14,6 +14,8 @@ _HOP_BY_HOP = {
     *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization"),
     *("proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"),
 }
+_NEVER_HOP_BY_HOP = {"host", "content-length"}
+"""Taken out, they would leave the server another request than the one that was checked here."""
 _DEFAULT_PORT = 80
 
 
@@ -55,6 +57,8 @@ def _plain_request(plain: re.Match[str], lines: list[str]) -> ProxyRequest:
     if has_odd_length or any(key == "transfer-encoding" for key, _ in headers):
         raise Refused("a body must come with one Content-Length")
     named = {word.strip().lower() for k, v in headers if k == "connection" for word in v.split(",")}
+    if named & _NEVER_HOP_BY_HOP:
+        raise Refused("the Connection header names a header that the server needs")
     path = plain["path"] or "/"
     kept = [f"{k}: {v}" for k, v in headers if k not in _HOP_BY_HOP and k not in named]
     origin = path if path.startswith("/") else f"/{path}"

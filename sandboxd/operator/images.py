@@ -18,6 +18,7 @@ import click
 from sandboxd.config import Config
 from sandboxd.images.unpack import Progress
 from sandboxd.operator.commands import as_json_option, config_of
+from sandboxd.storage.records import make_private
 from sandboxd.wire import HeldImage
 
 _BAD = 1
@@ -74,7 +75,7 @@ def pull(context: click.Context, reference: str) -> None:
 @contextlib.contextmanager
 def _scratch(directory: Path) -> Iterator[Path]:
     """A fresh directory below `directory`. One pull at a time; removes what a killed one left."""
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(directory)
     with (directory / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for left in directory.glob("pull-*"):

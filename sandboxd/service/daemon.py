@@ -32,7 +32,7 @@ from sandboxd.service.recovery import recover
 from sandboxd.service.registry import Registry
 from sandboxd.service.server import Server, TlsServer, UnixServer
 from sandboxd.service.service import Service
-from sandboxd.storage.records import write_durably
+from sandboxd.storage.records import make_private, write_durably
 
 _log = logging.getLogger(__name__)
 _SIGNALS = {signal.SIGTERM, signal.SIGINT}
@@ -42,6 +42,10 @@ _DOOR_CLOSES_WITHIN_S = 5.0
 
 def run_daemon(config: Config) -> None:
     """Serves until SIGTERM or SIGINT. Raises: Fault when it cannot start."""
+    if os.geteuid() != 0:
+        raise Misconfigured(
+            "the daemon mounts file systems, and that needs root", remedy="run it as root"
+        )
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     os.umask(0o077)
     _native.return_large_blocks()
@@ -155,7 +159,7 @@ def _give_up() -> None:
 @contextlib.contextmanager
 def _locked_state(directory: Path) -> Iterator[None]:
     """One daemon for each state directory. Raises: Misconfigured."""
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(directory)
     descriptor = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:

@@ -99,6 +99,13 @@ class Records:
         return self.home(instance).exists()
 
 
+def make_private(directory: Path) -> None:
+    """Makes what is missing of a directory and of those above it, for our own user alone."""
+    for each in (*reversed(directory.parents), directory):
+        if not each.exists():
+            each.mkdir(mode=0o700, exist_ok=True)
+
+
 def write_durably(path: Path, text: str) -> None:
     """Replaces a small file: temporary, fsync, rename, fsync of the directory."""
     fresh = path.with_name(path.name + ".new")

@@ -170,6 +170,34 @@ def test_a_damaged_backup_is_told_in_one_line(tmp_path: Path) -> None:
     assert "Traceback" not in verified.output
 
 
+@pytest.mark.parametrize("content", [b"", b"just a letter\n"])
+@pytest.mark.parametrize("command", ["verify", "restore"])
+def test_a_file_of_another_kind_is_no_damaged_backup(
+    command: str, content: bytes, tmp_path: Path
+) -> None:
+    letter = tmp_path / "letter.txt"
+    letter.write_bytes(content)
+
+    told = perlica(command, letter)
+
+    assert told.exit_code == 2
+    assert "letter.txt is not a Perlica backup" in told.stderr
+    assert "damaged" not in told.stderr
+
+
+def test_check_config_says_that_secrets_are_the_doctors_part(tmp_path: Path) -> None:
+    path = write_config(tmp_path)
+    (tmp_path / "napcat-token").unlink()
+
+    checked = perlica("check-config", path)
+    checked_in_english = perlica("check-config", path, "--lang", "en")
+
+    assert checked.exit_code == 0
+    assert "没有读密钥文件（napcat.token_file" in checked.output
+    assert "由 perlica doctor 检查" in checked.output
+    assert "perlica doctor checks" in checked_in_english.output
+
+
 def test_the_versions_are_told() -> None:
     told = perlica("version").output
 
@@ -210,6 +238,7 @@ def test_a_missing_configuration_is_told_in_a_line() -> None:
 
     assert failed.exit_code == 2
     assert "不存在" in failed.stderr
+    assert "perlica example-config" in failed.stderr
     assert "Traceback" not in failed.output
 
 

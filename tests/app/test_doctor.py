@@ -125,7 +125,8 @@ def test_without_a_configuration_it_says_where_to_begin(tmp_path: Path) -> None:
     report = examine(tmp_path / "absent.toml", language=Language.en)
 
     assert report.exit_code == 2
-    assert "config.example.toml" in (found(report, "file_missing").remedy or TEXT).say(Language.en)
+    remedy = found(report, "file_missing").remedy or TEXT
+    assert "perlica example-config" in remedy.say(Language.en)
 
 
 TEXT = files._SECRET_OK

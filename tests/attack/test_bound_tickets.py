@@ -269,3 +269,21 @@ def test_an_owner_cannot_approve_from_another_group_or_in_private(
     assert live.count(PENDING) == 1
     assert live.count(DELETIONS) == 0
     assert live.count("SELECT count(*) FROM commands") == 1
+
+
+@pytest.mark.evidence(9)
+def test_a_clock_that_is_set_back_by_an_hour_ends_a_ticket_instead_of_prolonging_it(
+    live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
+) -> None:
+    with time_machine.travel(1_796_100_000, tick=True) as clock:
+        question, ticket, code = ask_for_delete(napcat, model)
+        model.add(Reply(text="没有删"))
+        clock.shift(590)
+        clock.shift(-3600)
+
+        said = napcat.say(OWNER, f".approve {ticket} {code}")
+        napcat.wait_for_reply(lambda m: ticket in m.text, after=said)
+        napcat.wait_for_reply(is_final, after=question)
+
+        assert live.count(DELETIONS) == 0
+        assert live.count("SELECT count(*) FROM approvals WHERE state = 'expired'") == 1

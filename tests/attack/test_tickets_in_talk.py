@@ -28,6 +28,7 @@ def test_neither_id_nor_code_of_an_approval_reaches_the_model_however_it_is_repe
     napcat.say(MEMBER, f"编号{ticket}，码是 {code[:3]} {code[3:]}")
     napcat.say(MEMBER, _full_width(f"{ticket} {code}"))
     napcat.say(MEMBER, f"id={ticket}x code={code}")
+    napcat.say(MEMBER, "\u200b".join(f"{ticket} {code}"))
     napcat.say(MEMBER, question.text)
     napcat.say(MEMBER, "看这个", reply_to=question)
     napcat.say(OWNER, f".deny {ticket}")
@@ -35,10 +36,11 @@ def test_neither_id_nor_code_of_an_approval_reaches_the_model_however_it_is_repe
     napcat.say(OWNER, "刚才的审批怎么样", mention=True, reply_to=question)
     napcat.wait_for_reply(is_final, after=first)
 
-    seen = json.dumps(model.requests[1:], ensure_ascii=False)
+    seen = json.dumps(model.requests[1:], ensure_ascii=False).replace("\u200b", "")
     for request in model.requests[1:]:
         for message in request["messages"]:
             arguments = json.dumps(message.get("tool_calls", ""))
-            assert ticket not in str(message.get("content", "")), arguments
+            content = str(message.get("content", "")).replace("\u200b", "")
+            assert ticket not in content, arguments
     for spelled in (code, _full_width(code), f"{code[:3]} {code[3:]}", _full_width(ticket)):
         assert spelled not in seen

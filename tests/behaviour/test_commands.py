@@ -5,7 +5,7 @@ import pytest
 from perlica.demo.model import Held, Reply, ScriptedModel
 from perlica.demo.napcat import NapCatStandIn
 from tests.behaviour.asking import ask_for_delete, create, run
-from tests.behaviour.live import GUEST, MEMBER, OWNER, LivePerlica, is_final
+from tests.behaviour.live import GUEST, MEMBER, OWNER, LivePerlica, is_final, wait_until
 
 
 def _ask(napcat: NapCatStandIn, user: int, line: str) -> str:
@@ -48,8 +48,9 @@ def test_the_audit_is_for_owners_and_names_what_happened(
     everything = _ask(napcat, OWNER, ".audit")
     refused = _ask(napcat, MEMBER, ".audit")
 
-    assert "task.ended" in told
-    assert "operation.planned" in told
+    assert "任务结束（已回答），Perlica" in told
+    assert "开始执行操作（创建沙箱、沙箱 main）" in told
+    assert f"任务 {task}" in told
     assert task in everything
     assert "只有 Owner" in refused
 
@@ -117,3 +118,21 @@ def test_an_unknown_command_is_answered_with_help_and_never_reaches_the_model(
     assert model.requests == ()
     assert live.count("SELECT count(*) FROM tasks") == 0
     assert live.count("SELECT count(*) FROM group_messages WHERE content LIKE '%123456%'") == 0
+
+
+def test_a_cancelled_task_says_who_cancelled_it_and_stops_its_command(
+    live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
+) -> None:
+    model.add(Reply(calls=(create(), run("sleep", "1000"))))
+    asked = napcat.say(MEMBER, "睡", mention=True)
+    started = "SELECT count(*) FROM operations WHERE action='sandbox.exec' AND state='started'"
+    wait_until(lambda: live.count(started) == 1)
+
+    napcat.say(OWNER, ".cancel")
+
+    told = napcat.wait_for_reply(lambda m: "已取消" in m.text, after=asked).text
+    with live.database() as database:
+        named = "SELECT DISTINCT display_name FROM group_messages WHERE user_id = :user"
+        (row,) = database.query(named, {"user": OWNER})
+    assert f"已取消：{row['display_name']} 取消了它。" in told
+    assert "sleep 1000：正在中止" in told

@@ -1,8 +1,10 @@
 """The initial context: configured, versioned, protected, and never above the rules."""
 
+import re
+
 import pytest
 
-from perlica.demo.model import Reply, ScriptedModel
+from perlica.demo.model import Call, Reply, ScriptedModel
 from perlica.demo.napcat import NapCatStandIn
 from tests.behaviour.conftest import MakeLive
 from tests.behaviour.live import MEMBER, is_final, marker
@@ -42,3 +44,21 @@ def test_a_credential_in_the_context_reaches_nobody(
 
     assert secret not in _system(model)
     assert secret.encode() not in live.raw_files()
+
+
+def test_times_of_found_messages_are_those_of_the_group(
+    make_live: MakeLive, model: ScriptedModel, napcat: NapCatStandIn
+) -> None:
+    make_live(model.base_url)
+    napcat.say(MEMBER, "发布日期是周五")
+    search = Call(tool="group_search_history", arguments={"query": "发布日期"})
+    recent = Call(tool="group_recent_context", arguments={"limit": 5})
+    model.add(Reply(calls=(search, recent)), Reply(text="周五"))
+
+    asked = napcat.say(MEMBER, "什么时候？", mention=True)
+    napcat.wait_for_reply(is_final, after=asked)
+
+    results = [str(m["content"]) for m in model.requests[-1]["messages"] if m["role"] == "tool"]
+    assert len(results) == 2
+    for result in results:
+        assert re.search(r"\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+08:00\] .*发布日期是周五", result)

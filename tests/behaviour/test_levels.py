@@ -78,8 +78,8 @@ def test_a_high_action_waits_and_says_whom_it_waits_for(
 
     for shown in (
         "删除沙箱",
-        "main",
-        "destroyed",
+        "沙箱：main",
+        "将被销毁",
         "影响范围",
         "出站目的地",
         "计划短哈希",

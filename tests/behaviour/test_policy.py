@@ -1,5 +1,6 @@
 """The policy: what the specification lists stands in the file, and everything else is blocked."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,28 @@ def test_a_doubtful_policy_file_stops_the_start(tmp_path: Path, text: str) -> No
 
     with pytest.raises(Misconfigured):
         read_policy(file)
+
+
+@pytest.mark.evidence(8)
+@pytest.mark.parametrize("mode", [0o666, 0o664])
+def test_a_policy_file_that_others_can_write_stops_the_start(tmp_path: Path, mode: int) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text('version = "1"\n[low]\n"sandbox.delete" = ["sandbox"]')
+    file.chmod(mode)
+
+    with pytest.raises(Misconfigured, match="others can write"):
+        read_policy(file)
+
+
+@pytest.mark.evidence(8)
+def test_a_policy_that_is_no_regular_file_stops_the_start_and_does_not_hang_it(
+    tmp_path: Path,
+) -> None:
+    fifo = tmp_path / "policy.toml"
+    os.mkfifo(fifo, 0o600)
+
+    with pytest.raises(Misconfigured, match="not a regular file"):
+        read_policy(fifo)
 
 
 @pytest.mark.evidence(8)

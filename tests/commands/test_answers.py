@@ -1,7 +1,12 @@
 """What members read after a dot command."""
 
+import re
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from perlica.clients import napcat
 from perlica.commands import (
     CommandName,
     Malformed,
@@ -38,6 +43,7 @@ from perlica.domain.ids import OperationId, SandboxName, TaskId, TicketId, UserI
 from perlica.domain.sandbox import SandboxState
 from perlica.domain.task import TaskState
 from perlica.domain.texts import Language
+from perlica.domain.texts.faults import FAULTS
 
 OWNERS = frozenset({UserId(30001)})
 MEMBERS = frozenset({UserId(30001), UserId(30002)})
@@ -166,6 +172,37 @@ def test_every_outcome_has_an_answer_in_every_language(language: Language) -> No
     for state in SandboxState:
         assert state in command_texts.SANDBOX_STATES
     assert answer_status(ALL, language)
+
+
+def test_steps_are_counted_from_one() -> None:
+    first = StatusFacts(task=replace(TASK, step=0), most_sandboxes=3)
+
+    assert "，第 1 步，" in answer_status(first, Language.zh)
+    assert ", step 1, " in answer_status(first, Language.en)
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("auth_failed", "连接：不可用（NapCat 拒绝了令牌）"),
+        ("offline", "连接：不可用（QQ 账号离线）"),
+        ("later\ncode", "连接：不可用（later\\ncode）"),
+    ],
+)
+def test_why_the_connection_is_not_usable_is_said_in_words(fault: str, said: str) -> None:
+    facts = StatusFacts(task=None, most_sandboxes=3, connection_fault=fault)
+
+    assert said in answer_status(facts, Language.zh)
+
+
+def test_every_fault_of_the_link_has_words() -> None:
+    folder = Path(napcat.__file__).parent
+    texts = "\n".join(path.read_text() for path in sorted(folder.glob("*.py")))
+    found = set(re.findall(r'(?:abort|WireBroken|spoil)\("([a-z_0-9]+)"', texts))
+    found |= {f"napcat_{step}" for step in re.findall(r'unreachable\("([a-z_]+)"', texts)}
+
+    assert {"silent", "dropped", "napcat_connect"} <= found
+    assert found <= set(FAULTS)
 
 
 def test_an_unknown_command_is_not_repeated_to_the_group() -> None:

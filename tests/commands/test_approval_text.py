@@ -13,6 +13,7 @@ from perlica.domain.ids import TicketId
 from perlica.domain.plan import ActionPlan, JsonValue, Origin, canonical_json, hash_plan
 from perlica.domain.texts import Language
 from perlica.gateway.approval_text import MAX_CODE_POINTS, approval_text, summarise_target
+from perlica.gateway.approval_words import KINDS, LABELS, WORDS
 from perlica.protection import Channel, protect
 
 EXPIRES_AT_MS = 1_796_028_366_000
@@ -45,13 +46,73 @@ def shown(plan: ActionPlan, language: Language = Language.zh) -> str:
 def test_every_field_that_the_hash_covers_is_shown(language: Language) -> None:
     text = shown(PLAN, language)
 
-    for value in ("sandbox.delete", "dev", "0123456789abcdef0123456789abcdef", "destroyed"):
+    files, node = (
+        ("将被销毁", "节点 node-1") if language is Language.zh else ("destroyed", "node-1")
+    )
+    for value in ("sandbox.delete", "dev", "0123456789abcdef0123456789abcdef", files):
         assert value in text
-    for value in ("node:node-1", "sandboxd", "T-7F3KQ2", hash_plan(PLAN)[:12], "(UTC+08:00)"):
+    for value in (node, "sandboxd", "T-7F3KQ2", hash_plan(PLAN)[:12], "(UTC+08:00)"):
         assert value in text
     assert ".approve K7Q2M 123456" in text
     assert ".deny K7Q2M" in text
     assert "never shown" not in text
+
+
+def test_the_sandbox_and_what_becomes_of_it_are_read_first() -> None:
+    target: dict[str, JsonValue] = {
+        "image_digest": "sha256:0123",
+        "instance": "0123",
+        "node": "node-1",
+        "sandbox": "dev",
+    }
+
+    assert shown(replace(PLAN, target=target)).splitlines()[1:12] == [
+        "动作：删除沙箱（sandbox.delete）",
+        "沙箱：dev",
+        "节点：node-1",
+        "文件：将被销毁",
+        "镜像摘要：sha256:0123",
+        "沙箱实例：0123",
+        "影响范围：一个沙箱",
+        "出站目的地：节点 node-1",
+        "预期结果：删除",
+        "执行身份：sandboxd",
+        "发起：任务 T-7F3KQ2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("plan", "line"),
+    [
+        (replace(PLAN, effect={"files": "将被销毁"}), '文件："将被销毁"'),
+        (replace(PLAN, effect={"files": ["destroyed"]}), '文件：["destroyed"]'),
+        (replace(PLAN, effect={"files.x": "destroyed"}), '参数（"files.x"）：destroyed'),
+        (replace(PLAN, effect={"files": {"x": "destroyed"}}), "参数（files.x）：destroyed"),
+        (replace(PLAN, effect={"文件": "kept"}), '参数（"文件"）：kept'),
+        (replace(PLAN, expected="删除"), '预期结果："删除"'),
+        (replace(PLAN, expected='"删除"'), '预期结果："\\"删除\\""'),
+        (replace(PLAN, scope="无"), '影响范围："无"'),
+        (replace(PLAN, scope=""), "影响范围：无"),
+        (replace(PLAN, destination="节点 node-1"), '出站目的地："节点 node-1"'),
+        (replace(PLAN, destination="nodes:a,b"), "出站目的地：各节点 a,b"),
+        (replace(PLAN, destination="example.com:443"), "出站目的地：example.com:443"),
+        (replace(PLAN, destination="node:"), "出站目的地：node:"),
+        (replace(PLAN, destination=""), "出站目的地：无"),
+        (replace(PLAN, target={"owner": "x"}), "目标（owner）：x"),
+    ],
+)
+def test_what_only_reads_like_our_words_is_told_apart(plan: ActionPlan, line: str) -> None:
+    assert line in shown(plan).splitlines()
+
+
+@pytest.mark.parametrize("language", Language)
+def test_no_two_fields_and_no_two_words_of_an_approval_read_the_same(language: Language) -> None:
+    labels = [text.say(language) for part in LABELS.values() for text in part.values()]
+
+    assert len(set(labels)) == len(labels)
+    for words in (*WORDS.values(), KINDS):
+        shown_words = [text.say(language, name="x") for text in words.values()]
+        assert len(set(shown_words)) == len(shown_words)
 
 
 @pytest.mark.parametrize("language", Language)
@@ -84,7 +145,7 @@ def test_protection_lets_an_ordinary_approval_pass_unchanged(language: Language)
 def test_what_could_hide_or_imitate_is_written_out(hostile: str, visible: str) -> None:
     text = shown(replace(PLAN, effect={"name": hostile}))
 
-    assert f"参数 name：{visible}\n" in text
+    assert f"参数（name）：{visible}\n" in text
     assert len(text.splitlines()) == len(shown(PLAN).splitlines())
 
 
@@ -159,6 +220,14 @@ def test_an_approval_has_only_visible_characters(value: str) -> None:
     assert len(text) <= MAX_CODE_POINTS
     assert len(text.splitlines()) == len(shown(PLAN).splitlines())
     text.encode("utf-8")
+
+
+def test_the_summary_of_a_target_begins_with_its_sandbox() -> None:
+    target: dict[str, JsonValue] = {"image_digest": "sha256:" + "0" * 64, "sandbox": "dev"}
+
+    summary = summarise_target(replace(PLAN, target=target))
+
+    assert summary.startswith("sandbox.delete sandbox=dev, image_digest=sha256:")
 
 
 def test_the_summary_of_a_target_is_one_short_line() -> None:

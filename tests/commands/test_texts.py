@@ -25,6 +25,7 @@ from perlica.domain.texts import (
     say_duration,
     say_time,
 )
+from perlica.domain.texts.faults import say_fault
 from perlica.gateway import approval_text
 
 _MODULES = (command_texts, record_texts, sandbox_texts, notices, sandboxes, actions, approval_text)
@@ -95,6 +96,13 @@ def test_every_notice_can_be_said(language: Language) -> None:
             task=TASK, state=TaskState.failed, reason="model_failed", language=language
         ),
         notices.say_ended(task=TASK, state=TaskState.failed, reason="later\n", language=language),
+        notices.say_ended(
+            task=TASK,
+            state=TaskState.cancelled,
+            reason="cancelled_by_member",
+            language=language,
+            cancelled_by="小\n明",
+        ),
         notices.say_announced("x", language),
         notices.say_ticket_expired(ticket, "x", language),
         notices.say_ticket_void(ticket, "x", language),
@@ -106,6 +114,36 @@ def test_every_notice_can_be_said(language: Language) -> None:
     ]
 
     assert all(text and "{" not in text and "\n" not in text for text in said)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("sandboxd_unreachable", "节点没有应答"),
+        ("main@node-1: the node is silent", "main@node-1，节点失联（无对照）"),
+        ("main@node-1: node_busy", "main@node-1: node_busy"),
+        ("later\ncode", "later\\ncode"),
+        ("a\nb: sandbox_busy", "a\\nb，沙箱一直忙"),
+        ("", ""),
+    ],
+)
+def test_faults_are_said_in_words_where_there_are_any(code: str, said: str) -> None:
+    assert say_fault(code, Language.zh) == said
+
+
+def test_a_cancelled_task_says_who_cancelled_it() -> None:
+    def say(reason: str, cancelled_by: str) -> str:
+        return notices.say_ended(
+            task=TASK,
+            state=TaskState.cancelled,
+            reason=reason,
+            language=Language.zh,
+            cancelled_by=cancelled_by,
+        )
+
+    assert say("cancelled_by_member", "小明") == "任务 T-7F3KQ2 已取消：小明 取消了它。"
+    assert "有成员取消了它" in say("cancelled_by_member", "")
+    assert "小明" not in say("recalled", "小明")
 
 
 def test_an_answer_of_the_model_cannot_pass_for_ours() -> None:

@@ -10,7 +10,16 @@ from perlica.domain.plan import Level
 from perlica.domain.task import TaskState
 from perlica.protection import JsonValue
 from perlica.stores.sessions import NewCall
-from tests.console.seeder import CODE, HASH, OTHER_OWNER, OWNER, Seeder, at
+from tests.console.seeder import (
+    CODE,
+    HASH,
+    OTHER_OWNER,
+    OWNER,
+    POLICY_VERSION,
+    Seeder,
+    at,
+    sealed_json,
+)
 
 REPLY = "测试已全部通过；docs 沙箱已删除。"
 
@@ -84,7 +93,7 @@ def _ask_to_delete(seeder: Seeder, task: TaskId) -> tuple[NewCall, TicketId]:
     seeder.turn(task, "note", {"text": "沙箱 dev 的用途描述是否仍然准确？"})
     drop = seeder.call("sandbox_manage", {"action": "delete", "name": "docs"})
     seeder.turn(task, "assistant", {"text": "端口写错了，已经改好。接着删除 docs。"}, (drop,))
-    spent = seeder.draw(task, drop, "sandbox.delete", "沙箱 docs（node-1，实例 a01f22）")
+    spent = seeder.draw(task, drop, "sandbox.delete", "docs")
     seeder.move(task, TaskState.waiting_approval)
     return drop, spent
 
@@ -109,6 +118,7 @@ def _delete(seeder: Seeder, task: TaskId, drop: NewCall, ticket: TicketId) -> No
             "action": "sandbox.delete",
             "target": {"sandbox": "docs"},
             "effect": {"wipe": True},
+            "policy_version": POLICY_VERSION,
         },
         outcome={"absent": True, "instance": "a01f22"},
         level=Level.high,
@@ -122,6 +132,21 @@ def _answer(seeder: Seeder, task: TaskId) -> None:
     seeder.turn(task, "assistant", {"text": REPLY})
     seeder.use(task, 4, 3, (18_420, 1_390))
     seeder.move(task, TaskState.completing, TaskState.completed, reason="answered")
+    facts: dict[str, JsonValue] = {
+        "reason": "answered",
+        "elapsed_ms": 191_000,
+        "model_calls": 4,
+        "tool_calls": 3,
+        "input_tokens": 18_420,
+        "output_tokens": 1_390,
+        "usage_is_estimate": False,
+        "operations": [
+            {"id": operation.id, "action": operation.action, "state": operation.state.value}
+            for operation in seeder.operations.list_for_task(task)
+        ],
+    }
+    with seeder.db.transaction():
+        seeder.sessions.insert_summary(task, sealed_json(facts))
     text = f"【Perlica 回答 · {task}】\n{REPLY}\n【实际执行】\n- 删除沙箱（docs）：成功"
     seeder.send(f"final:{task}", OutboxKind.final, text, task)
 
@@ -149,7 +174,7 @@ def add_active(seeder: Seeder, now: datetime) -> tuple[TaskId, TicketId]:
     with at(now - timedelta(minutes=3)):
         drop = seeder.call("sandbox_manage", {"action": "delete", "name": "bench"})
         seeder.turn(task, "assistant", {"text": "bench 需要 Owner 批准才能删除。"}, (drop,))
-        ticket = seeder.draw(task, drop, "sandbox.delete", "沙箱 bench（node-1，实例 b2f1c0）")
+        ticket = seeder.draw(task, drop, "sandbox.delete", "bench")
         seeder.use(task, 2, 2, (6_120, 420))
         seeder.move(task, TaskState.waiting_approval)
     return task, ticket

@@ -46,6 +46,7 @@ OWNER, OTHER_OWNER = UserId(30_001), UserId(30_002)
 TOKEN = "perlica-viewer-a-token-for-tests-that-nobody-else-has"
 VIEWER = "小明"
 CODE = "424242"
+POLICY_VERSION = "3"
 HASH = PlanHash("9f" * 32)
 IMAGE = SandboxImage(
     reference="registry.internal/perlica/dev",
@@ -128,13 +129,14 @@ class Seeder:
         return row
 
     def begin(self, text: str, *, user: UserId = OWNER) -> TaskId:
-        row = self.say(f"@Perlica {text}", user=user, kind="trigger")
+        # A mention is kept as the number of the account.
+        row = self.say(f"@{SELF} {text}", user=user, kind="trigger")
         with self.db.transaction():
             task = self.tasks.create_task(
                 trigger_row=row,
                 requester_id=user,
                 group_id=GROUP,
-                policy_version="2026-11-30",
+                policy_version=POLICY_VERSION,
                 context_version="1",
             )
             assert task is not None
@@ -243,8 +245,8 @@ class Seeder:
                 call.id, task, source=source, content=protect(text, Channel.TOOL_RESULT)
             )
 
-    def draw(self, task: TaskId, call: NewCall, action: str, target: str) -> TicketId:
-        """A pending ticket."""
+    def draw(self, task: TaskId, call: NewCall, action: str, sandbox: str) -> TicketId:
+        """A pending ticket; its summary is cut before the name, as long ones are."""
         ticket = TicketId(f"K{self._number:04d}"[:5])
         with self.db.transaction():
             self.tickets.insert_ticket(
@@ -259,13 +261,20 @@ class Seeder:
                     plan=sealed_json(
                         {
                             "action": action,
-                            "target": {"sandbox": "dev", "instance": "b2f1c0"},
+                            "target": {
+                                "image_digest": IMAGE.digest,
+                                "image_revision": IMAGE.revision,
+                                "instance": "b2f1c0",
+                                "node": "node-1",
+                                "sandbox": sandbox,
+                            },
                             "scope": "sandbox",
                             "effect": {"wipe": True},
                             "destination": "node-1",
+                            "policy_version": POLICY_VERSION,
                         }
                     ),
-                    target_summary=sealed(target),
+                    target_summary=sealed(f"{action} image_digest={IMAGE.digest}, …"),
                     owners=frozenset({OWNER, OTHER_OWNER}),
                     code_digest=digest_code(ticket, CODE),
                 )

@@ -249,6 +249,21 @@ def test_every_page_fits_a_phone(
     assert fresh.evaluate("document.querySelector('.side').checkVisibility()")
 
 
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_lists_fit_every_width_in_both_languages(
+    fresh: Browser, weeks: ConsoleServer, language: str
+) -> None:
+    log_in(fresh, weeks)
+    fresh.open(f"{weeks.url}/?lang={language}")
+    fresh.wait_for(f"document.documentElement?.lang.startsWith({language!r}) && !location.search")
+    for width in (390, 700, 900, 1080):
+        fresh.show_as(width, 4_000)
+        for page in ("/", "/tasks", "/tickets", "/audit"):
+            show(fresh, weeks, page)
+            assert fresh.evaluate("document.documentElement.scrollWidth") <= width, (width, page)
+
+
 def test_a_theme_can_be_chosen_against_the_system(fresh: Browser, weeks: ConsoleServer) -> None:
     log_in(fresh, weeks)
     fresh.click(".themes a:nth-child(3)")

@@ -8,7 +8,8 @@ from pathlib import Path
 import perlica.console
 from perlica.console.parts import Health
 from perlica.console.words import WORDS
-from perlica.domain.approval import TicketState
+from perlica.console.words.records import EVENTS, KEYS, VALUES
+from perlica.domain.approval import TicketState, Verdict
 from perlica.domain.operation import OperationState
 from perlica.domain.outbox import OutboxKind, OutboxState
 from perlica.domain.plan import Level
@@ -18,9 +19,12 @@ from perlica.session.window import CutBy, QuotedFate
 from perlica.stores.image_switches import SwitchState
 
 FOLDER = Path(perlica.console.__file__).parent
+ROOT = Path(__file__).parents[2]
 SAID = re.compile(r"""(?:say|known|Fact\(label=say)\(\s*["']([a-z_.]+)["']""")
 QUOTED = re.compile(r"""["']([a-z_]+(?:\.[a-z_]+)+|[a-z_]+)["']""")
 FILLED = re.compile(r"""f["']([a-z_]+\.[a-z_.{}]+)["']""")
+PLACES = ("perlica", "actors")
+KIND = re.compile(r'''(?:add_event|_audit|\.audit)\(\s*(?:database, )?"([a-z_.]+)"''')
 FAMILIES: Mapping[str, Iterable[str]] = {
     "state.ticket": TicketState,
     "state.operation": OperationState,
@@ -57,6 +61,16 @@ def test_every_state_has_its_word() -> None:
     assert wanted - set(WORDS) == set()
 
 
+def test_every_kind_of_audit_event_and_every_verdict_has_its_words() -> None:
+    files = chain.from_iterable((ROOT / place).rglob("*.py") for place in PLACES)
+    written = {kind for path in files for kind in KIND.findall(path.read_text("utf-8"))}
+
+    assert {"ticket.decision", "sandbox.lost", "console.token_added"} <= written
+    assert written - set(EVENTS) == set()
+    assert {f"image.{state}" for state in SwitchState} <= set(EVENTS)
+    assert set(VALUES["verdict"]) == {verdict.value for verdict in Verdict}
+
+
 def test_no_word_is_left_over() -> None:
     text = sources()
     quoted = set(QUOTED.findall(text))
@@ -72,6 +86,9 @@ def test_no_word_is_left_over() -> None:
 
 
 def test_both_languages_want_the_same_fields_and_english_is_ascii() -> None:
-    for name, word in WORDS.items():
+    words = {**WORDS, **EVENTS, **KEYS}
+    for values in VALUES.values():
+        words |= values
+    for name, word in words.items():
         assert word.fields(Language.zh) == word.fields(Language.en), name
         assert word.en.isascii() or name == "other_language", name

@@ -103,6 +103,19 @@ def test_one_click_on_approve_fills_the_command_and_sends_it_as_the_chosen_membe
 
 
 @pytest.mark.usefixtures("page")
+def test_a_task_that_was_taken_is_marked_with_a_thumb(
+    browser: Browser, napcat: NapCatStandIn, bot: Peer
+) -> None:
+    napcat.say(MING, "列出沙箱", mention=True)
+    heard = bot.frame()
+
+    bot.call("set_msg_emoji_like", {"message_id": heard["message_id"], "emoji_id": "76"})
+
+    browser.wait_for("document.querySelector('.reactions') !== null")
+    assert browser.evaluate("document.querySelector('.reactions').innerText") == "👍"
+
+
+@pytest.mark.usefixtures("page")
 def test_only_the_bots_own_messages_get_approval_buttons(
     browser: Browser, napcat: NapCatStandIn
 ) -> None:

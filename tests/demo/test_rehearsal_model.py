@@ -79,11 +79,61 @@ def test_the_first_command_creates_the_sandbox_and_runs_in_it(model: RehearsalMo
     command = {"sandbox": "main", "argv": ["/bin/sh", "-c", "echo 你好"]}
     assert made == [
         ("sandbox_exec", command),
+        ("sandbox_manage", {"action": "list"}),
         ("sandbox_manage", {"action": "create", "name": "main", "purpose": "演示用"}),
         ("sandbox_exec", command),
     ]
     assert "exit code 0, 3 ms\nstdout (6 bytes):\n你好" in text
     assert "<<" not in text
+
+
+LISTED = "{}: ready, node n, image revision 1, last used 1 min ago, deleted in 7 d, purpose: a: b"
+
+
+def test_where_no_sandbox_is_named_the_only_one_is_used(model: RehearsalModel) -> None:
+    backend = Backend(sandbox_manage=LISTED.format("box"))
+    backend.sandboxes.add("box")
+
+    text, made = work_off(model, "@10000 run `uname -a`", DECLARED, backend)
+
+    assert [(name, call.get("sandbox", call.get("action"))) for name, call in made] == [
+        ("sandbox_exec", "main"),
+        ("sandbox_manage", "list"),
+        ("sandbox_exec", "box"),
+    ]
+    assert text.startswith("Done. `uname -a`\nThe true output:\n")
+
+
+def test_among_several_sandboxes_none_is_guessed(model: RehearsalModel) -> None:
+    backend = Backend(sandbox_manage=f"{LISTED.format('box')}\n{LISTED.format('web')}")
+    backend.sandboxes |= {"box", "web"}
+
+    _text, made = work_off(model, "@10000 run `uname -a`", DECLARED, backend)
+
+    assert made[-2:] == [
+        ("sandbox_manage", {"action": "create", "name": "main", "purpose": "for the demo"}),
+        ("sandbox_exec", {"sandbox": "main", "argv": ["/bin/sh", "-c", "uname -a"]}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "said"), [("这是什么意思？", "你引用的是：\n"), ("what is this?", "You quoted:\n")]
+)
+def test_asked_about_a_quoted_message_it_says_which_that_was(
+    question: str, said: str, model: RehearsalModel
+) -> None:
+    window = (
+        "现在是 2026-10-01 12:03。\n<<群消息 00ff00ff00ff00ff>>\n"
+        "[12:00] Perlica(10000)（你之前的回答）（被请求引用）: 做好了。\n  | Linux box\n"
+        "[12:01] 小红(30002): 运行 `id`\n"
+        f"[12:03] 小明(30001)【请求】: [回复] @10000 {question}\n"
+        "<<群消息结束 00ff00ff00ff00ff>>\n共 3 条。"
+    )
+
+    text, made = work_off(model, window, DECLARED, Backend())
+
+    assert made == []
+    assert text.startswith(f"{said}做好了。\nLinux box\n")
 
 
 def test_several_things_are_done_in_order(model: RehearsalModel) -> None:

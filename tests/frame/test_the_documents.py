@@ -81,3 +81,21 @@ def test_a_readme_names_every_system_package(readme: str) -> None:
     text = read_tree_file(readme)
 
     assert [part.package for part in PARTS if part.package not in text] == []
+
+
+def test_both_units_start_from_the_same_checkout_and_the_service_has_no_privilege() -> None:
+    service, daemon = (
+        dict(
+            re.findall(
+                r"^(\w+)=(.*)$",
+                read_tree_file(f"docs/operations/{name}.service"),
+                flags=re.MULTILINE,
+            )
+        )
+        for name in ("perlica", "sandboxd")
+    )
+
+    assert service["ExecStart"] == "/opt/perlica/.venv/bin/perlica run"
+    assert daemon["ExecStart"].startswith("/opt/perlica/.venv/bin/sandboxd ")
+    assert (service["User"], service["CapabilityBoundingSet"]) == ("perlica", "")
+    assert service["RestartPreventExitStatus"] == "78"

@@ -39,6 +39,12 @@ def test_make_alone_lists_every_target_with_its_purpose() -> None:
     assert tuple(listed) == TARGETS
 
 
+def test_every_purpose_begins_in_the_same_column() -> None:
+    listed = re.findall(r"^(  make [\w-]+ +)\S", _make().stdout, flags=re.MULTILINE)
+
+    assert len({len(head) for head in listed}) == 1
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_target_can_be_made(target: str) -> None:
     assert _make("--dry-run", target).returncode == 0

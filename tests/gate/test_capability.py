@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,24 @@ def test_without_a_report_they_are_off() -> None:
 
     assert not found.on
     assert "gate-full" in found.remedy.say(Language.en)
+
+
+def test_a_report_that_cannot_be_used_and_a_silent_node_are_said_in_the_groups_language(
+    tmp_path: Path, write_report: WriteReport
+) -> None:
+    broken = tmp_path / "broken.json"
+    broken.write_text("{}")
+
+    def is_silent() -> NodeIdentity:
+        raise Retryable("sandboxd_unreachable", "the node daemon did not answer (gaierror)")
+
+    silent = judge_report(write_report(), {"node-1": is_silent}).reason
+
+    missing = capability(tmp_path / "absent.json").reason.say(Language.zh)
+    assert missing == "闸门报告不可用：没有这个文件"
+    assert capability(broken).reason.say(Language.zh) == "闸门报告不可用：文件不是认识的格式"
+    assert silent.say(Language.zh) == "无法核对闸门报告，节点 node-1：节点没有应答"
+    assert "gaierror" in silent.say(Language.en)
 
 
 def test_without_a_report_the_demo_mode_shows_them_as_experimental() -> None:
@@ -143,6 +162,30 @@ def test_a_file_that_is_no_report_keeps_them_off(tmp_path: Path, content: str) -
     path.write_text(content, encoding="utf-8")
 
     assert not capability(path).on
+
+
+@pytest.mark.parametrize("mode", [0o666, 0o664])
+def test_a_report_that_others_can_write_keeps_them_off(
+    write_report: WriteReport, tmp_path: Path, mode: int
+) -> None:
+    link = tmp_path / "link.json"
+    link.symlink_to(write_report())
+    link.chmod(mode)
+    refused = capability(link)
+    link.chmod(0o644)
+
+    assert not refused.on
+    assert "others can write" in refused.reason.say(Language.en)
+    assert capability(link).on
+
+
+def test_a_report_that_is_no_regular_file_keeps_them_off_and_does_not_hang(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    os.mkfifo(path)
+
+    assert not capability(path).on
+    assert not capability(tmp_path).on
+    assert not capability(Path("/dev/zero")).on
 
 
 def test_a_report_that_is_not_there_keeps_them_off(tmp_path: Path) -> None:

@@ -192,6 +192,10 @@ def test_a_plain_request_goes_out_without_what_belongs_to_the_proxy() -> None:
         ),
         b"GET http://a.mirror.example/ HTTP/1.1\r\nHost: a.mirror.example\r\nX : y\r\n\r\n",
         b"GET http://a.mirror.example/ HTTP/1.1\r\nHost: a.mirror.example\r\nX: a\nb: c\r\n\r\n",
+        (
+            b"GET http://a.mirror.example/ HTTP/1.1\r\nHost: a.mirror.example\r\n"
+            b"Connection: close, Host\r\n\r\n"
+        ),
         b"CONNECT pypi.example HTTP/1.1\r\n\r\n",
         b"CONNECT pypi.example:443 HTTP/2\r\n\r\n",
         b"CONNECT [::1]:443 HTTP/1.1\r\n\r\n",
@@ -202,3 +206,14 @@ def test_a_plain_request_goes_out_without_what_belongs_to_the_proxy() -> None:
 def test_odd_requests_are_refused(raw: bytes) -> None:
     with pytest.raises(Refused):
         parse_request(raw)
+
+
+def test_a_connection_header_cannot_turn_a_body_into_a_second_request() -> None:
+    hidden = b"GET / HTTP/1.1\r\nHost: elsewhere.example\r\n\r\n"
+    head = (
+        b"POST http://a.mirror.example/ HTTP/1.1\r\nHost: a.mirror.example\r\n"
+        b"Content-Length: %d\r\nConnection: Content-Length\r\n\r\n" % len(hidden)
+    )
+
+    with pytest.raises(Refused, match="Connection header"):
+        parse_request(head)

@@ -79,6 +79,7 @@ class Rig:
     backends: Mapping[str, Any]
     image: SandboxImage = _IMAGE
     idle_ms: int = IDLE_MS_AT_MOST
+    expire_after_due_s: float = 0.0
     network: str = "none"
     loss_rule: LossRule = field(default_factory=LossRule)
     look_every_s: float = 3600.0
@@ -132,6 +133,7 @@ class Rig:
                     nodes=self.nodes,
                     policy=read_policy(None),
                     idle_ms=self.idle_ms,
+                    expire_after_due_s=self.expire_after_due_s,
                     loss_rule=self.loss_rule,
                     look_every_s=self.look_every_s,
                     make_orders=self._orders,

@@ -182,6 +182,8 @@ def settings_text(
     """The configuration of the behaviour tests with quick looks, and with further nodes."""
     text = config_text(directory, napcat, model_url)
     quick = f"look_every_s = 0.05\nloss_after_s = 0.5\nloss_looks = 5\n{sandbox}"
+    if "expire_after_due_s" not in sandbox:
+        quick += "expire_after_due_s = 0\n"
     further = "".join(
         f'[[sandbox.nodes]]\nname = "{name}"\nsocket = "{directory}/{name}.sock"\n'
         for name in nodes

@@ -3,12 +3,15 @@
 import datetime as dt
 import json
 import threading
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import time_machine
 
 from perlica.domain.errors import OutcomeUnknown, Retryable
 from perlica.gateway.policy_file import read_policy
+from perlica.sandboxes.expiry import Settling
 from tests.behaviour.live import OWNER, wait_until
 from tests.sandboxes.conftest import MakeStage
 from tests.sandboxes.rig import Rig
@@ -153,3 +156,30 @@ def test_a_sandbox_that_cannot_be_cleaned_up_keeps_its_slot(stage: Stage) -> Non
     assert "上限" in fourth
     said = stage.napcat.say(OWNER, ".sbx")
     stage.wait_for_reply(lambda m: "【沙箱 3/3】" in m.text, after=said)
+
+
+def test_a_clock_that_jumped_eight_days_ahead_and_was_corrected_deletes_nothing(
+    make_stage: MakeStage,
+) -> None:
+    stage = make_stage(sandbox="expire_after_due_s = 3600\n")
+    stage.make("main")
+
+    with _shift(8):
+        stage.order(".status")
+        for _ in range(3):
+            stage.tick()
+
+    assert stage.states() == {"main": "ready"}
+    assert stage.column("SELECT id FROM operations WHERE action = 'sandbox.expire'") == []
+
+
+def test_a_sandbox_is_let_go_only_after_it_was_due_without_a_break() -> None:
+    settling = Settling(due_for_s=3600.0)
+    row = SimpleNamespace(id=1)
+    due: Any = (SimpleNamespace(row=row),)
+
+    assert settling.let_through(due, 10.0) == ()
+    assert settling.let_through(due, 3609.0) == ()
+    assert settling.let_through((), 3610.0) == ()
+    assert settling.let_through(due, 3620.0) == ()
+    assert settling.let_through(due, 7220.0) == due

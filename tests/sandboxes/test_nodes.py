@@ -167,7 +167,7 @@ def test_a_sandbox_that_is_not_on_its_answering_node_any_more_is_lost_with_the_e
 
     told = stage.wait_for_reply(lambda m: "已丢失" in m.text)
 
-    assert "missing_on_node" in told.text
+    assert "节点上已找不到它" in told.text
     assert stage.states() == {"main": "lost"}
     stage.make("main")
 

@@ -1,5 +1,7 @@
 """`.sbx`, `.orphans` and `.node` as Owners type them on a phone."""
 
+import re
+
 import pytest
 
 from perlica.commands import CommandName, Malformed, Mistake, Parsed, parse_line
@@ -84,7 +86,8 @@ def test_a_sandbox_is_listed_shown_and_its_operations_too(stage: Stage) -> None:
 
     assert "【沙箱 1/3】" in listed
     assert "构建前端" in listed
-    for part in ("构建前端", "test-node", "修订：1", "256 MiB", "336 MiB", "64", "网络：none"):
+    assert re.search("上次使用：\\d+ 秒前", shown)
+    for part in ("构建前端", "test-node", "修订：1", "256 MiB", "336 MiB", "64", "网络：无"):
         assert part in shown or part == "64"
     assert "创建：成功" in done
     assert "命令：成功" in done

@@ -13,8 +13,13 @@ from perlica.app.cli.options import (
     say_invalid,
 )
 from perlica.app.config import Config, ConfigInvalid, load_config
-from perlica.domain.texts import Language, Text
+from perlica.app.secrets import secret_files
+from perlica.domain.texts import Language, Text, say_list
 
+_SECRETS = Text(
+    zh="没有读密钥文件（{keys}）：它们在不在、权限对不对，由 perlica doctor 检查",
+    en="secret files were not read ({keys}): perlica doctor checks that they are there and private",
+)
 _VALID = Text(zh="{file}：有效，摘要 {digest}", en="{file}: valid, digest {digest}")
 _STATE = {
     True: Text(zh="{name}：已启用（{reason}）", en="{name}: on ({reason})"),
@@ -61,7 +66,8 @@ def _say_valid(path: Path, config: Config, language: Language) -> str:
         )
         for capability in config.capabilities()
     ]
-    return "\n".join(lines)
+    keys = say_list((key for key, _path in secret_files(config)), language)
+    return "\n".join([*lines, _SECRETS.say(language, keys=keys)])
 
 
 def _valid_as_json(config: Config, language: Language) -> str:

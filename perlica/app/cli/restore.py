@@ -6,6 +6,7 @@ import click
 
 from perlica.app import parts
 from perlica.app.cli.options import config_option
+from perlica.app.cli.verify import refuse_other_files
 from perlica.app.config import load_config
 from perlica.app.layout import database_path
 from perlica.stores.backup import restore_backup
@@ -21,6 +22,7 @@ def command(backup: Path, config_path: Path) -> None:
     before the database can be used; pending approvals are void, unsent messages are held, and
     operations that were under way are unknown (`.recovery` shows them).
     """
+    refuse_other_files(backup)
     config = load_config(config_path)
     path = database_path(config.service.state_dir)
     made = restore_backup(backup, path, parts.retention_ages(config))

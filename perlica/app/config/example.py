@@ -21,6 +21,8 @@ _HEAD = """\
 # Perlica 的配置：一个文件，没有任何密钥。Perlica's configuration: one file, and no secret in it.
 # 没有注释的行按实际填写；以 # 开头、后面没有空格的行是默认值，要改时去掉 #。
 # Lines without # are for you to fill in; lines with # and no space show defaults, to be changed.
+# 标有【必填】的没有默认值：启用那一节就要写；写明省略（或没有）时会怎样的是例子。
+# [required] has no default: write it once you use that section; with "without it" it is an example.
 # 检查 / check: perlica check-config FILE    诊断 / diagnose: perlica doctor FILE
 """
 _SECTIONS: Mapping[str, tuple[str, str]] = {
@@ -76,7 +78,9 @@ def _write_section(
 def _write_setting(key: str, field: FieldInfo, mark: str) -> Iterator[str]:
     meaning = meaning_of(field)
     expected = f"（{say_expected(field, Language.zh).strip()}）" if is_narrow(field) else ""
-    yield f"# {meaning.zh}{expected} / {meaning.en}"
+    needed = bool(mark) and field.is_required()
+    zh, en = ("【必填】", "[required] ") if needed else ("", "")
+    yield f"# {zh}{meaning.zh}{expected} / {en}{meaning.en}"
     if key in _SHOWN_BY_EXAMPLE or field.is_required():
         yield f"{mark}{key} = {meaning.example}"
     else:

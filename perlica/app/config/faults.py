@@ -246,8 +246,8 @@ _SOURCE = (
         "file_missing",
         ("文件不存在", "does not exist"),
         (
-            "用 --config 指明，或从 config.example.toml 复制一份",
-            "Name it with --config, or begin with a copy of config.example.toml",
+            "用 --config 指明；还没有的话，用 perlica example-config > 文件 写出一份再填写",
+            "Name it with --config; begin a new one with perlica example-config > FILE",
         ),
     ),
     _fault(

@@ -34,7 +34,7 @@ class Meaning:
 
 
 _KINDS: Mapping[type, Text] = {
-    bool: Text(zh="true 或 false", en="true or false"),
+    bool: Text(zh=" true 或 false", en="true or false"),
     int: Text(zh="整数", en="a whole number"),
     float: Text(zh="数字", en="a number"),
     str: Text(zh="文字（加引号）", en="a text in quotes"),

@@ -5,6 +5,7 @@ Called by `reading` for each section of the file.
 
 import difflib
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time
@@ -56,7 +57,23 @@ _KINDS: Mapping[type, Text] = {
 _NOT_A_NUMBER = Text(zh="无效数字 nan", en="nan, which is no number")
 _INFINITE = Text(zh="无穷大", en="infinite")
 _NUMBER = Text(zh=" {number}", en="{number}")
+_WORD = Text(zh="“{word}”", en='"{word}"')
 _RANGE_ERRORS = frozenset({"greater_than_equal", "less_than_equal", "finite_number"})
+_CHOICE_ERRORS = frozenset({"literal_error", "enum"})
+_HARMLESS_WORD = re.compile(r"[A-Za-z][A-Za-z_-]{0,19}")
+"""What may be shown of a wrong word: a credential in its place would be longer or hold digits."""
+_SHOWN_BY_EXAMPLE = frozenset({"listen_bad"})
+"""Faults of a value whose remedy is the setting's own example."""
+_SIZES: Mapping[str, Text] = {
+    "too_short": Text(
+        zh="有 {actual_length} 项，至少要有 {min_length} 项",
+        en="has {actual_length} items, but needs at least {min_length}",
+    ),
+    "too_long": Text(
+        zh="有 {actual_length} 项，最多 {max_length} 项",
+        en="has {actual_length} items, but takes at most {max_length}",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +95,8 @@ def translate(error: ValidationError, section: str, facts: FileFacts) -> Iterato
         item = next((part for part in detail["loc"] if isinstance(part, int)), None)
         if detail["type"] == "extra_forbidden":
             yield unknown_key(path, facts)
+        elif detail["type"] == "missing":
+            yield from _missing_keys(path, facts)
         else:
             yield _wrong_value(detail, path, item, facts)
 
@@ -85,6 +104,18 @@ def translate(error: ValidationError, section: str, facts: FileFacts) -> Iterato
 def missing_key(path: KeyPath, facts: FileFacts) -> Problem:
     """A section or a key without a default is not there."""
     return _problem(path, "missing", facts, wrong=_MISSING, remedy=_what_to_write(path, facts))
+
+
+def _missing_keys(path: KeyPath, facts: FileFacts) -> Iterator[Problem]:
+    """A key; of a section that is not there, everything in it that has no default."""
+    field = _field_at(path, facts.root)
+    section = section_of(field.annotation) if field else None
+    if section is None:
+        yield missing_key(path, facts)
+        return
+    for name, inner in section.model_fields.items():
+        if inner.is_required():
+            yield from _missing_keys((*path, name), facts)
 
 
 def unknown_key(path: KeyPath, facts: FileFacts) -> Problem:
@@ -112,15 +143,19 @@ def _wrong_value(
     detail: ErrorDetails, path: KeyPath, item: int | None, facts: FileFacts
 ) -> Problem:
     code = detail["type"]
-    if code == "missing":
-        return missing_key(path, facts)
+    remedy = _what_to_write(path, facts)
     fault = FAULTS.get(code)
+    if fault is not None and code in _SHOWN_BY_EXAMPLE:
+        return _problem(path, code, facts, wrong=fault.wrong, remedy=remedy)
     if fault is not None:
         return fault_at(path, fault, facts)
+    if code in _SIZES:
+        wrong = filled(_SIZES[code], **{key: str(value) for key, value in detail["ctx"].items()})
+        return _problem(path, _plain_code(code), facts, wrong=wrong, remedy=remedy)
     field = _field_at(path, facts.root)
-    kind = _kind_of(detail["input"], show_number=code in _RANGE_ERRORS)
+    kind = _kind_of(detail["input"], code)
     wrong = _both(lambda language: _say_kind(kind, field, item, language))
-    return _problem(path, _plain_code(code), facts, wrong=wrong, remedy=_what_to_write(path, facts))
+    return _problem(path, _plain_code(code), facts, wrong=wrong, remedy=remedy)
 
 
 def _plain_code(code: str) -> str:
@@ -139,13 +174,15 @@ def _say_kind(kind: Text, field: FieldInfo | None, item: int | None, language: L
     return _ITEM_IS_KIND.say(language, kind=said, expected=expected, item=item + 1)
 
 
-def _kind_of(value: object, *, show_number: bool) -> Text:
+def _kind_of(value: object, code: str) -> Text:
     if isinstance(value, float) and math.isnan(value):
         return _NOT_A_NUMBER
     if isinstance(value, float) and math.isinf(value):
         return _INFINITE
-    if show_number and isinstance(value, int | float):
+    if code in _RANGE_ERRORS and isinstance(value, int | float):
         return filled(_NUMBER, number=str(value)[:24])
+    if code in _CHOICE_ERRORS and isinstance(value, str) and _HARMLESS_WORD.fullmatch(value):
+        return filled(_WORD, word=value)
     return _KINDS.get(type(value), Text(zh="别的", en="something else"))
 
 

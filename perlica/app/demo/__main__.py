@@ -9,16 +9,23 @@ from pathlib import Path
 
 import click
 
+from perlica.app.demo.conditions import (
+    DemoCannotStart,
+    RealModel,
+    find_real_model,
+    require_free_ports,
+)
 from perlica.app.demo.layout import DemoPaths
 from perlica.app.demo.processes import DemoFailed
 from perlica.app.demo.script import Script
-from perlica.app.demo.stage import Stage, why_no_sandboxes
+from perlica.app.demo.stage import REHEARSAL, Stage, why_no_sandboxes
 from perlica.demo.napcat.chat_page import ChatPage
 from perlica.domain.clock import monotonic_s
 
 _EXIT_FAILED = 1
 _EXIT_CANNOT = 2
 _LOOK_EVERY_S = 0.5
+_PORT = click.IntRange(1, 65_535)
 
 
 @click.command()
@@ -31,8 +38,10 @@ _LOOK_EVERY_S = 0.5
     help="Where the demo keeps its files; delete it to begin anew.",
 )
 @click.option("--report", type=click.Path(path_type=Path), help="Write the demo's time as JSON.")
-@click.option("--port", type=int, default=8765, show_default=True, help="Port of the chat page.")
-@click.option("--console-port", default=8450, show_default=True, help="Port of the web console.")
+@click.option("--port", type=_PORT, default=8765, show_default=True, help="Port of the chat page.")
+@click.option(
+    "--console-port", type=_PORT, default=8450, show_default=True, help="Port of the web console."
+)
 @click.option("--language", type=click.Choice(["zh", "en"]), default="zh", show_default=True)
 def main(
     *,
@@ -45,22 +54,23 @@ def main(
 ) -> None:
     """Run Perlica with an invented QQ group in the browser.
 
-    A real model is used when PERLICA_MODEL_BASE_URL and PERLICA_MODEL_KEY_FILE are set
-    (PERLICA_MODEL_NAME names it).
+    A real model is used when PERLICA_MODEL_BASE_URL, PERLICA_MODEL_NAME and
+    PERLICA_MODEL_KEY_FILE are set, but not with --script.
     """
     obstacle = why_no_sandboxes()
     if obstacle is not None:
         click.echo(f"This demo runs without sandboxes: {obstacle}", err=True)
         if script:
             sys.exit(_EXIT_CANNOT)
+    model = None if script else _look_around(port, console_port)
     stage = Stage(
         paths=DemoPaths(root=state.absolute()),
         with_sandboxes=obstacle is None,
         language=language,
         console_port=None if script else console_port,
-        model_url=None if script else os.environ.get("PERLICA_MODEL_BASE_URL"),
-        model_name=os.environ.get("PERLICA_MODEL_NAME", "rehearsal-1"),
-        model_key_file=_key_file(),
+        model_url=model.url if model else None,
+        model_name=model.name if model else REHEARSAL,
+        model_key_file=model.key_file if model else None,
     )
     began_s = monotonic_s()
     try:
@@ -82,9 +92,15 @@ def main(
         report.write_text(json.dumps({"seconds": round(seconds, 2)}))
 
 
-def _key_file() -> Path | None:
-    name = os.environ.get("PERLICA_MODEL_KEY_FILE")
-    return Path(name).absolute() if name else None
+def _look_around(port: int, console_port: int) -> RealModel | None:
+    """The real model, if one is named. Ends the program when something has to be changed first."""
+    try:
+        model = find_real_model(os.environ)
+        require_free_ports(page=port, console=console_port)
+    except DemoCannotStart as error:
+        click.echo(f"The demo cannot start: {error}", err=True)
+        sys.exit(_EXIT_CANNOT)
+    return model
 
 
 def _serve(stage: Stage, port: int) -> None:

@@ -12,14 +12,15 @@ from perlica.demo.napcat import NapCatStandIn, Settings
 from perlica.domain.clock import now_ms
 
 _START_WITHIN_S = 30.0
+REHEARSAL = "rehearsal-1"
 
 
 @dataclass(slots=True, kw_only=True)
 class Stage:
     """Everything that runs in a demo; `start` and `stop` are for the person at the terminal.
 
-    `model_url` and `model_key_file` name a real model instead of the rehearsal one. With a
-    `console_port` the web console is served there.
+    `model_url` names a real model instead of the rehearsal one; without a `model_key_file` it gets
+    the demo's own key. With a `console_port` the web console is served there.
     """
 
     paths: DemoPaths
@@ -27,12 +28,12 @@ class Stage:
     language: str = "zh"
     console_port: int | None = None
     model_url: str | None = None
-    model_name: str = "rehearsal-1"
+    model_name: str = REHEARSAL
     model_key_file: Path | None = None
     napcat: NapCatStandIn = field(init=False)
     perlica: Process = field(init=False)
     sandboxd: Process | None = field(init=False, default=None)
-    _model: RehearsalModel | None = field(init=False, default=None)
+    _rehearsal: RehearsalModel | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         """Make the files and bind the stand-in's port."""
@@ -79,8 +80,8 @@ class Stage:
         if self.sandboxd is not None:
             self.sandboxd.stop()
             shutil.rmtree(self.paths.sandboxd_run, ignore_errors=True)
-        if self._model is not None:
-            self._model.stop()
+        if self._rehearsal is not None:
+            self._rehearsal.stop()
         self.napcat.stop()
 
     def _facts(self, digest: str | None) -> DemoFacts:
@@ -109,8 +110,8 @@ class Stage:
     def _model_address(self) -> tuple[str, Path]:
         if self.model_url is not None:
             return self.model_url, self.model_key_file or self.paths.model_key
-        self._model = RehearsalModel(api_key=self.paths.model_key.read_text("utf-8")).start()
-        return self._model.base_url, self.paths.model_key
+        self._rehearsal = RehearsalModel(api_key=self.paths.model_key.read_text("utf-8")).start()
+        return self._rehearsal.base_url, self.paths.model_key
 
     def _start_sandboxd(self) -> str:
         """Build and import the demo image once, start the daemon; the image's digest."""

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Final
 
+from perlica.console.pages.details import labelled_pairs
 from perlica.console.pages.pieces import (
     Link,
     Pairs,
     operation_link,
-    pairs_of,
     task_link,
     ticket_link,
 )
@@ -26,6 +26,7 @@ class AuditLine:
     """An event in a list."""
 
     at: Moment
+    title: str
     kind: str
     actor: str
     level: Badge | None
@@ -97,8 +98,14 @@ def read_time(text: str, zone: tzinfo) -> int | None:
 
 def _options(kinds: tuple[str, ...], chosen: str, wording: Wording) -> tuple[Option, ...]:
     known = kinds if chosen in kinds or not chosen else (chosen, *kinds)
-    options = [Option(value=k, text=wording.name(k), is_chosen=k == chosen) for k in known]
+    options = [Option(value=k, text=_kind(k, wording), is_chosen=k == chosen) for k in known]
     return (Option(value="", text=wording.say("audit.any"), is_chosen=not chosen), *options)
+
+
+def _kind(kind: str, wording: Wording) -> str:
+    """A kind in words with its own name behind; that alone where it has no words."""
+    title, name = wording.event(kind), wording.name(kind)
+    return f"{title} ({name})" if title else name
 
 
 def _level_options(chosen: str, wording: Wording) -> tuple[Option, ...]:
@@ -123,9 +130,10 @@ def _line(event: AuditView, wording: Wording) -> AuditLine:
     ]
     return AuditLine(
         at=wording.moment(event.at_ms),
+        title=wording.event(event.kind),
         kind=wording.name(event.kind),
         actor=wording.name(event.actor),
         level=wording.badge("level", event.level) if event.level else None,
         about=tuple(link for link in about if link),
-        detail=pairs_of(event.detail, wording),
+        detail=labelled_pairs(event.detail, wording),
     )

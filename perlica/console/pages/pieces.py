@@ -121,9 +121,14 @@ def pairs_of(document: Excerpt, wording: Wording) -> Pairs:
     value = None if document.is_cut else read_json(document.text)
     if not isinstance(value, dict | list):
         return _raw(document, wording)
-    rows = list(_rows(value, "", 0))
+    rows = rows_of(value)
     note = "" if len(rows) <= MAX_PAIRS else wording.say("cut", size=wording.size(_size(document)))
     return Pairs(rows=tuple(rows[:MAX_PAIRS]), note=note)
+
+
+def rows_of(value: object) -> list[tuple[str, str]]:
+    """The leaves of a JSON value with dotted names."""
+    return list(_rows(value, "", 0))
 
 
 def is_digest(text: str) -> bool:

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, field
 
+from perlica.console.pages.details import target_line
 from perlica.console.pages.pieces import Link, choices, chosen_of, task_link, ticket_link
 from perlica.console.pages.scene import PAGE_ROWS, Scene, Sheet
-from perlica.console.pages.works import decision, expiry
+from perlica.console.pages.works import expiry
 from perlica.console.wording import Badge, Moment, Wording
 from perlica.stores.views.tickets import TicketFilter, TicketView, list_tickets
 
@@ -20,7 +21,8 @@ class TicketLine:
     task: Link | None
     created: Moment
     expires: str
-    decided: str
+    decided_by: str
+    decided_at: Moment | None
 
 
 def show_tickets(scene: Scene) -> Sheet:
@@ -45,13 +47,15 @@ def show_tickets(scene: Scene) -> Sheet:
 
 
 def _line(ticket: TicketView, wording: Wording) -> TicketLine:
+    decided_at_ms = ticket.decided_at_ms
     return TicketLine(
         link=ticket_link(ticket.id),
         state=wording.badge("state.ticket", ticket.state),
         action=wording.action(ticket.action),
-        target=wording.name(ticket.target_summary.text),
+        target=target_line(ticket, wording),
         task=task_link(ticket.task_id) if ticket.task_id else None,
         created=wording.moment(ticket.created_at_ms),
         expires=expiry(ticket, wording),
-        decided=decision(ticket, wording),
+        decided_by="—" if ticket.decided_by is None else str(ticket.decided_by),
+        decided_at=None if decided_at_ms is None else wording.moment(decided_at_ms),
     )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlencode
 
+from perlica.console.pages.details import target_line
 from perlica.console.pages.pieces import (
     Link,
     Pairs,
@@ -16,6 +17,7 @@ from perlica.console.pages.pieces import (
     ticket_link,
 )
 from perlica.console.pages.scene import NotFound, Scene, Sheet
+from perlica.console.pages.summary import summary_of
 from perlica.console.pages.tasks import task_head
 from perlica.console.wording import Badge, Moment, Wording
 from perlica.stores.database import Database
@@ -120,7 +122,7 @@ def _sheet(scene: Scene, task: TaskView) -> Sheet:
             "task": head,
             "entries": [e for e in entries if first_at_ms <= e.at_ms < next_at_ms],
             "audit": f"/audit?{urlencode({'about': task.id})}",
-            "summary": summary.text if summary else "",
+            "summary": summary_of(summary, wording) if summary else None,
             "older": scene.asked.link(after=shown[-1].seq) if more else "",
             "newest": scene.asked.link(after="") if after else "",
         },
@@ -205,7 +207,7 @@ def _ticket_entry(ticket: TicketView, wording: Wording) -> Entry:
         at=wording.moment(ticket.created_at_ms),
         at_ms=ticket.created_at_ms,
         badge=wording.badge("state.ticket", ticket.state),
-        text=f"{wording.action(ticket.action)} {wording.name(ticket.target_summary.text)}",
+        text=f"{wording.action(ticket.action)} · {target_line(ticket, wording)}",
         link=ticket_link(ticket.id),
     )
 

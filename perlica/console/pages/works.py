@@ -1,6 +1,7 @@
 """Single things with a page of their own: a turn, a call, an operation, a ticket."""
 
 from perlica.console.pages.audit import audit_lines
+from perlica.console.pages.details import policy_of, target_pairs
 from perlica.console.pages.pieces import (
     Fact,
     Link,
@@ -16,7 +17,7 @@ from perlica.console.pages.scene import PAGE_ROWS, NotFound, Scene, Sheet
 from perlica.console.pages.timeline import call_badge
 from perlica.console.wording import Wording
 from perlica.stores.views.audit import AuditFilter, search
-from perlica.stores.views.columns import SHEET_CODE_POINTS
+from perlica.stores.views.columns import SHEET_CODE_POINTS, Excerpt
 from perlica.stores.views.operations import (
     OperationView,
     find_for_call,
@@ -157,7 +158,16 @@ def operation_facts(operation: OperationView, wording: Wording) -> tuple[Fact, .
     return (
         *facts,
         Fact(label=say("operation.hash"), text=hashed, is_code=True),
-        Fact(label=say("operation.policy"), text=wording.name(operation.policy_version)),
+        *_versions(operation.plan, operation.policy_version, wording),
+    )
+
+
+def _versions(plan: Excerpt, protection: str, wording: Wording) -> tuple[Fact, Fact]:
+    """Which policy judged a plan, and which protection rules its text passed."""
+    say = wording.say
+    return (
+        Fact(label=say("operation.policy"), text=policy_of(plan, wording)),
+        Fact(label=say("operation.protection"), text=wording.name(protection)),
     )
 
 
@@ -185,7 +195,7 @@ def show_ticket(scene: Scene, ticket: str) -> Sheet:
         template="ticket",
         fields={
             "facts": _ticket_facts(found, operation, wording),
-            "target": found.target_summary.text,
+            "target": target_pairs(found, wording),
             "plan": pairs_of(found.plan, wording),
             "events": audit_lines(events.events, wording),
         },
@@ -214,7 +224,7 @@ def _ticket_facts(
     return (
         *facts,
         Fact(label=say("operation.hash"), text=wording.id(ticket.plan_hash), is_code=True),
-        Fact(label=say("operation.policy"), text=wording.name(ticket.policy_version)),
+        *_versions(ticket.plan, ticket.policy_version, wording),
     )
 
 
@@ -222,7 +232,7 @@ def expiry(ticket: TicketView, wording: Wording) -> str:
     """Until when a ticket counts: what is left while it lives, otherwise the time."""
     if ticket.state in {"pending", "approved"}:
         return wording.left(ticket.expires_at_ms)
-    return wording.moment(ticket.expires_at_ms).full
+    return wording.moment(ticket.expires_at_ms).text
 
 
 def decision(ticket: TicketView, wording: Wording) -> str:

@@ -1,6 +1,7 @@
 """The plain instructions the rehearsal model understands, in Chinese and English; a pure parser.
 
-`find_request` picks the text that is meant from a user message, `parse_instructions` reads it.
+`find_request` picks the text that is meant from a user message, `parse_instructions` reads it;
+`find_quoted` is what the request quotes.
 """
 
 import re
@@ -17,6 +18,7 @@ _SPEAKER = re.compile(
     r"^\[\d{1,2}:\d{2}(?::\d{2})?\] [^\n]*?\(\d+\)(?P<mark>[^:：\n]*)[:：] ?", re.MULTILINE
 )
 _REQUEST_MARK = re.compile(r"请求|request|trigger", re.IGNORECASE)
+_QUOTED_MARK = re.compile(r"引用|quoted", re.IGNORECASE)
 _FRAME_END = re.compile(r"^<<[^\n]*>>$", re.MULTILINE)
 _CONTINUATION = re.compile(r"\n {2}\| ?")
 _ADDRESS = re.compile(r"^(?:\s|\[回复\]|@\S+)+")
@@ -101,12 +103,22 @@ def find_request(message: str) -> str:
     if not entries:
         return _ADDRESS.sub("", message)
     marked = [entry for entry in entries if _REQUEST_MARK.search(entry["mark"])]
-    chosen = (marked or entries)[-1]
-    later = [entry.start() for entry in entries if entry.start() > chosen.start()]
-    text = message[chosen.end() : later[0] if later else len(message)]
+    return _ADDRESS.sub("", _text_of((marked or entries)[-1], message))
+
+
+def find_quoted(message: str) -> str:
+    """The entry of a window that the request quotes; empty when it quotes none."""
+    entries = [e for e in _SPEAKER.finditer(message) if _QUOTED_MARK.search(e["mark"])]
+    return _text_of(entries[-1], message) if entries else ""
+
+
+def _text_of(entry: re.Match[str], message: str) -> str:
+    """What stands behind the head of an entry, up to the next entry or the end of the frame."""
+    later = _SPEAKER.search(message, entry.end())
+    text = message[entry.end() : later.start() if later else len(message)]
     frame_end = _FRAME_END.search(text)
     text = text[: frame_end.start()] if frame_end else text
-    return _ADDRESS.sub("", _CONTINUATION.sub("\n", text)).rstrip("\n")
+    return _CONTINUATION.sub("\n", text).rstrip("\n")
 
 
 def language_of(text: str) -> Language:

@@ -4,9 +4,10 @@ It reads the last request, works it off with the tools that the request declares
 and answers with the true output. `make demo` runs it where no real model is configured.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from perlica.demo.model.conversation import ChatMessage, ChatRequest
@@ -14,6 +15,7 @@ from perlica.demo.model.instructions import (
     Instruction,
     Kind,
     Language,
+    find_quoted,
     find_request,
     language_of,
     parse_instructions,
@@ -25,6 +27,7 @@ from perlica.demo.model.tool_arguments import fill_arguments
 MODEL = "rehearsal-1"
 DEFAULT_SANDBOX = "main"
 HISTORY_LIMIT = 20
+LONGEST_QUOTE_CHARS = 500
 TOOLS: Mapping[Kind, str] = {
     "run": "sandbox_exec",
     "read": "sandbox_read",
@@ -50,11 +53,12 @@ _FRAME = re.compile(
     r"(?:以下到结束标记为止是资料[^\n]*\n)?(?P<content>.*?)\n?<<\S+ (?P=boundary)>>\s*\Z",
     re.DOTALL,
 )
+_LISTED = re.compile(r"^(?P<name>[A-Za-z0-9][\w-]*): ", re.MULTILINE)
 _FAILED = re.compile(r"状态=失败|status=failed")
 _REVIEW = re.compile(r"描述|用途|purpose|description", re.IGNORECASE)
 _WORDS: Mapping[str, Mapping[Language, str]] = {
-    "done": {"zh": "做好了。", "en": "Done."},
-    "failed": {"zh": "没有做成。", "en": "That did not work."},
+    "done": {"zh": "做好了。", "en": "Done. "},
+    "failed": {"zh": "没有做成。", "en": "That did not work. "},
     "output": {"zh": "真实输出：", "en": "The true output:"},
     "nothing": {"zh": "（没有输出）", "en": "(no output)"},
     "no_tool": {"zh": "这次没有给我工具 {tool}。", "en": "I was not given the tool {tool}."},
@@ -67,6 +71,11 @@ _WORDS: Mapping[str, Mapping[Language, str]] = {
         "write `/path`: content\ncreate sandbox NAME / delete sandbox NAME / stop sandbox NAME /"
         " list sandboxes / show the image\nsearch the history for WORDS\nrecent messages\n"
         "Add “in sandbox NAME” if you like; several things at once are fine.",
+    },
+    "quoted": {
+        "zh": "你引用的是：\n{quoted}\n（我是演练模型，只能复述它；真实模型会读着它回答。）",
+        "en": "You quoted:\n{quoted}\n"
+        "(I am the rehearsal model and can only repeat it; a real model reads it and answers.)",
     },
     "unknown": {"zh": "这句话我听不懂。\n", "en": "I do not understand that.\n"},
 }
@@ -104,6 +113,9 @@ def next_reply(request: ChatRequest) -> Reply:
     at, text = _last_request(request.messages)
     instructions = parse_instructions(text)
     language = language_of(text)
+    quoted = find_quoted(request.messages[at].text)
+    if not instructions and quoted:
+        return Reply(text=_say("quoted", language).format(quoted=quoted[:LONGEST_QUOTE_CHARS]))
     if not instructions:
         return Reply(text=_say("unknown", language) + _say("help", language))
     after = request.messages[at + 1 :]
@@ -143,9 +155,22 @@ def _is_review(message: ChatMessage) -> bool:
 
 def _review(request: ChatRequest, instructions: Sequence[Instruction]) -> Reply:
     """Asked whether the description still fits: it does."""
-    name = next((step.name for step in instructions if step.name), DEFAULT_SANDBOX)
+    named = next((step.name for step in instructions if step.name), DEFAULT_SANDBOX)
+    name = _last_used(request.messages) or named
     call = _call(request, Instruction(kind="keep", name=name), "zh")
     return Reply(calls=(call,)) if call else Reply(text=_say("done", "zh"))
+
+
+def _last_used(messages: Sequence[ChatMessage]) -> str | None:
+    """The sandbox that the last call for one named."""
+    for call in (call for message in reversed(messages) for call in message.tool_calls):
+        try:
+            arguments = json.loads(call.function.arguments)
+        except ValueError:
+            continue
+        if isinstance(arguments, dict) and isinstance(arguments.get("sandbox"), str):
+            return str(arguments["sandbox"])
+    return None
 
 
 class _Work:
@@ -171,12 +196,23 @@ class _Work:
         return Reply(text="\n\n".join(said))
 
     def _play(self, step: Instruction) -> Result | Reply:
-        """The step's result, or the call that is due; a missing sandbox is created once."""
+        """The step's result, or the call that is due.
+
+        Where no sandbox is named and there is no `main`, the only one is used; otherwise the
+        missing sandbox is created, once.
+        """
         if not self._results:
             return self._ask(step)
         result = self._results.pop(0)
         if step.kind not in NEEDS_SANDBOX or not result.lacks_sandbox:
             return result
+        if step.name is None:
+            if not self._results:
+                return self._ask(Instruction(kind="list"))
+            listed = _LISTED.findall(self._results.pop(0).text)
+            if len(listed) == 1:
+                step = replace(step, name=listed[0])
+                return self._results.pop(0) if self._results else self._ask(step)
         if not self._results:
             return self._ask(Instruction(kind="create", name=step.name))
         created = self._results.pop(0)

@@ -14,6 +14,8 @@ SHOWN_MESSAGES = 200
 SHOWN_QUOTE_CHARS = 80
 FIRST_UNICODE_EMOJI = 5000
 """QQ's emoji ids above this are code points; those below are its own pictures."""
+_FACES = {"66": "❤", "76": "👍", "124": "👌", "201": "👍"}
+"""The nearest characters for some of those pictures; 76 is what Perlica marks a taken task with."""
 
 Drawn = dict[str, Any]
 
@@ -117,5 +119,7 @@ def _quote(napcat: NapCatServer, message: Message) -> Drawn | None:
 
 
 def _reaction(emoji_id: str) -> str:
+    if emoji_id in _FACES:
+        return _FACES[emoji_id]
     number = int(emoji_id) if emoji_id.isdecimal() else 0
     return chr(number) if number > FIRST_UNICODE_EMOJI else f"[{emoji_id}]"

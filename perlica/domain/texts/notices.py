@@ -68,6 +68,8 @@ REASONS: Mapping[EndReason, Text] = {
     EndReason.restored: Text(zh="数据库从备份恢复了", en="the database was restored from a backup"),
 }
 
+_CANCELLED_BY = Text(zh="{name} 取消了它", en="{name} cancelled it")
+
 OPERATION_STATES: Mapping[OperationState, Text] = {
     OperationState.queued: Text(zh="没有开始", en="not begun"),
     OperationState.started: Text(zh="还在进行", en="still going on"),
@@ -202,15 +204,18 @@ def say_progress(
     )
 
 
-def say_ended(*, task: TaskId, state: TaskState, reason: str, language: Language) -> str:
-    """How a task ended; `reason` is an EndReason's word or, from an older version, any other."""
+def say_ended(
+    *, task: TaskId, state: TaskState, reason: str, language: Language, cancelled_by: str = ""
+) -> str:
+    """How a task ended; `reason` is an EndReason's word or, from an older version, any other.
+
+    `cancelled_by` is the name or number of the member who cancelled it, where that is known.
+    """
     known = REASONS.get(EndReason(reason)) if reason in set(EndReason) else None
-    return _ENDED.say(
-        language,
-        task=task,
-        state=STATES[state].say(language),
-        reason=known.say(language) if known else clip_line(reason, 60),
-    )
+    said = known.say(language) if known else clip_line(reason, 60)
+    if reason == EndReason.cancelled_by_member and cancelled_by:
+        said = _CANCELLED_BY.say(language, name=clip_line(cancelled_by, NAME_CODE_POINTS))
+    return _ENDED.say(language, task=task, state=STATES[state].say(language), reason=said)
 
 
 def frame_answer(*, task: TaskId, answer: str, executed: Sequence[str], language: Language) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 
 from perlica.domain.node import NodeState
 from perlica.domain.texts.escape import clip_line
+from perlica.domain.texts.faults import say_fault
 from perlica.domain.texts.language import Language, Text, say_duration, say_list
 
-_REASON_CODE_POINTS = 80
 _LINE_CODE_POINTS = 100
 _DIGEST_DIGITS = 12
 
@@ -99,13 +99,17 @@ def say_expired(name: str, idle_ms: int, language: Language) -> str:
 
 def say_lost(name: str, node: str, reason: str, language: Language) -> str:
     """A sandbox is lost with its node, or is missing on it."""
-    return _LOST.say(language, name=name, node=node, reason=_clip(reason))
+    return _LOST.say(language, name=name, node=node, reason=say_fault(reason, language))
 
 
 def say_orphans(orphans: Sequence[tuple[str, str]], language: Language) -> str:
     """Names and reasons of what could not be cleaned up, on one line."""
     names = say_list(
-        (_ORPHAN.say(language, name=name, reason=_clip(why)) for name, why in orphans), language
+        (
+            _ORPHAN.say(language, name=name, reason=say_fault(why, language))
+            for name, why in orphans
+        ),
+        language,
     )
     return _ORPHANS.say(language, count=len(orphans), names=names)
 
@@ -138,7 +142,7 @@ def say_switch_begun(digest: str, count: int, language: Language) -> str:
 
 def say_switch_blocked(reason: str, language: Language) -> str:
     """A switch of the image waits for an Owner."""
-    return _SWITCH_BLOCKED.say(language, reason=_clip(reason))
+    return _SWITCH_BLOCKED.say(language, reason=say_fault(reason, language))
 
 
 def say_switch_done(digest: str, revision: int, language: Language) -> str:
@@ -157,14 +161,12 @@ def say_command_ended(name: str, action: str, fault: str, language: Language) ->
     """What became of a command on a sandbox; `action` is a label, `fault` empty for success."""
     if not fault:
         return _COMMAND_DONE.say(language, name=name, action=action)
-    return _COMMAND_FAILED.say(language, name=name, action=action, reason=_clip(fault))
+    return _COMMAND_FAILED.say(
+        language, name=name, action=action, reason=say_fault(fault, language)
+    )
 
 
 def short_digest(digest: str) -> str:
     """The beginning of a digest, enough to tell images apart by eye: `sha256:0123456789ab`."""
     algorithm, _, digits = digest.partition(":")
     return f"{algorithm}:{digits[:_DIGEST_DIGITS]}"
-
-
-def _clip(reason: str) -> str:
-    return clip_line(reason, _REASON_CODE_POINTS)

@@ -1,6 +1,7 @@
 """Tasks as lists and pages show them: with what was asked, and by whom."""
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -28,7 +29,10 @@ class TaskFilter(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskView:
-    """A task; `place` orders it among tasks of the same millisecond."""
+    """A task; `place` orders it among tasks of the same millisecond.
+
+    In `asked`, mentions of our own account read `@Perlica` instead of its number.
+    """
 
     id: str
     place: int
@@ -91,7 +95,7 @@ def _select(asked_code_points: int) -> str:
 SELECT tasks.rowid AS place, {_TEXTS}, {asked}, tasks.step, tasks.requester_id,
     tasks.created_at_ms, tasks.active_ms, tasks.active_since_ms, tasks.ended_at_ms,
     tasks.model_calls, tasks.tool_calls, tasks.input_tokens, tasks.output_tokens, tasks.crashes,
-    {_FACTS},
+    {_FACTS}, (SELECT self_id FROM target_group) AS self_id,
     CAST(substr(coalesce(trigger_message.display_name, ''), 1, 64) AS BLOB) AS requester_name
 FROM tasks LEFT JOIN group_messages AS trigger_message ON trigger_message.id = tasks.trigger_row
 """  # noqa: S608 - joined from constants only
@@ -150,4 +154,8 @@ def list_moves(db: Database, task: str) -> tuple[TaskMove, ...]:
 
 
 def _task(row: Row) -> TaskView:
-    return TaskView(**with_excerpts(row, "asked"))
+    self_id = row.pop("self_id")
+    fields = with_excerpts(row, "asked")
+    asked: Excerpt = fields["asked"]
+    named = re.sub(rf"@{self_id}(?!\d)", "@Perlica", asked.text)
+    return TaskView(**{**fields, "asked": replace(asked, text=named)})

@@ -223,6 +223,15 @@ class SandboxSection(Section):
             example="7",
         ),
     ] = 7
+    expire_after_due_s: Annotated[
+        Seconds,
+        Field(ge=0, le=86_400),
+        Meaning(
+            zh="到期持续多少秒（单调时钟）后才删除，以防系统时钟跳变",
+            en="seconds that a sandbox must stay due before its deletion, lest the clock jumped",
+            example="3600",
+        ),
+    ] = 3_600.0
     look_every_s: Annotated[
         Seconds,
         Field(ge=0.02, le=30),
