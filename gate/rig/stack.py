@@ -25,6 +25,8 @@ _GOING_DOWN = 0x8004587D
 _NO_LOG_FLUSH = 2
 _LOOPS_GONE_WITHIN_S = 10.0
 _NO_FLAGS = 0
+# The kernel makes `work` inside the work directory, and its marks of what does not fit in there.
+_INCOMPATIBLE = Path(WORK) / "work" / "incompat"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,9 +146,9 @@ def forget_volatile(stack: Stack, image: Path) -> None:
     """Removes the mark that keeps a volatile upper layer from being mounted again."""
     with opened_disk(stack, image) as disk, _below(disk) as directory:
         with contextlib.suppress(FileNotFoundError):
-            os.rmdir(f"{WORK}/work/incompat/volatile", dir_fd=directory)
+            os.rmdir(_INCOMPATIBLE / "volatile", dir_fd=directory)
         with contextlib.suppress(FileNotFoundError):
-            os.rmdir(f"{WORK}/work/incompat", dir_fd=directory)
+            os.rmdir(_INCOMPATIBLE, dir_fd=directory)
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from perlica.commands import audit_texts as texts
 from perlica.domain.task import EndReason
 from perlica.domain.texts import Language, clip_line, say_list
 from perlica.domain.texts.actions import label_action
+from perlica.domain.texts.audit import EVENTS, VERDICTS
 from perlica.domain.texts.notices import REASONS
 
 _WORD_CODE_POINTS = 60
@@ -17,7 +18,7 @@ _FACTS_CODE_POINTS = 120
 
 def say_kind(kind: str, language: Language) -> str:
     """What happened."""
-    known = texts.EVENTS.get(kind)
+    known = EVENTS.get(kind)
     return known.say(language) if known else _clip(kind)
 
 
@@ -47,8 +48,8 @@ def _facts(facts: Mapping[str, object], language: Language) -> Iterator[str]:
         if name and not (key == "node" and "sandbox" in facts):
             yield text.say(language, name=_clip(name))
     verdict = _word(facts, "verdict")
-    if verdict in texts.VERDICTS and isinstance(facts.get("approve"), bool):
-        said = texts.VERDICTS[verdict].say(language)
+    if verdict in VERDICTS and isinstance(facts.get("approve"), bool):
+        said = VERDICTS[verdict].say(language)
         yield texts.DECISIONS[facts["approve"] is True].say(language, verdict=said)
     before, after = _word(facts, "before"), _word(facts, "after")
     if before and after:

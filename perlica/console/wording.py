@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 from perlica.console.words import WORDS
-from perlica.console.words.records import EVENTS
 from perlica.domain.node import NodeState
 from perlica.domain.task import EndReason, TaskState
 from perlica.domain.texts import Language, clip_line, escape_visible, say_duration
 from perlica.domain.texts.actions import label_action
+from perlica.domain.texts.audit import EVENTS
 from perlica.domain.texts.notices import REASONS, STATES
 from perlica.domain.texts.sandboxes import NODE_STATES
 

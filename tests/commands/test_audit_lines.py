@@ -5,10 +5,10 @@ from datetime import UTC
 
 import pytest
 
-from perlica.commands.audit_texts import VERDICTS
 from perlica.commands.records import AuditLine, answer_audit
 from perlica.domain.approval import Verdict
 from perlica.domain.texts import Language
+from perlica.domain.texts.audit import VERDICTS
 
 
 def told(
@@ -63,7 +63,7 @@ def test_english_is_spoken_where_it_is_configured() -> None:
 
     said = told("ticket.decision", facts, language=Language.en)
 
-    assert "a word on an approval (sandbox box, to deny: denied), Perlica" in said
+    assert "Decision on an approval (sandbox box, to deny: denied), Perlica" in said
 
 
 def test_every_verdict_has_words() -> None:

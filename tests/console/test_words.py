@@ -8,13 +8,14 @@ from pathlib import Path
 import perlica.console
 from perlica.console.parts import Health
 from perlica.console.words import WORDS
-from perlica.console.words.records import EVENTS, KEYS, VALUES
+from perlica.console.words.records import KEYS, VALUES
 from perlica.domain.approval import TicketState, Verdict
 from perlica.domain.operation import OperationState
 from perlica.domain.outbox import OutboxKind, OutboxState
 from perlica.domain.plan import Level
 from perlica.domain.sandbox import SandboxState
 from perlica.domain.texts import Language
+from perlica.domain.texts.audit import EVENTS
 from perlica.session.window import CutBy, QuotedFate
 from perlica.stores.image_switches import SwitchState
 
