@@ -21,7 +21,7 @@ EVENTS: Final[Mapping[str, Text]] = {
     "lifecycle.deletion": Text(zh="自动删除沙箱", en="Automatic deletion"),
     "node.state": Text(zh="节点状态变化", en="State of a node"),
     "operation.announced": Text(zh="已告知群里", en="Group was told"),
-    "operation.planned": Text(zh="登记操作", en="Operation planned"),
+    "operation.planned": Text(zh="开始执行操作", en="Operation planned"),
     "operation.resolved": Text(zh="Owner 处理了操作", en="Operation settled"),
     "outbox.sent_outside": Text(zh="别处用本账号发了消息", en="Sent by our account elsewhere"),
     "restored": Text(zh="从备份恢复", en="Restored from a backup"),
