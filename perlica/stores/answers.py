@@ -21,9 +21,13 @@ WHERE sent_message_id = :message_id AND kind = 'final' AND state = 'sent'
     AND recalled_at_ms IS NULL AND created_at_ms >= :alive_since_ms
 ORDER BY id DESC LIMIT 1
 """
+# The recall can overtake the answer that tells the id of what was sent; the one in flight is meant.
 _RECALL: Final = """
 UPDATE outbox_messages SET recalled_at_ms = :at_ms
-WHERE sent_message_id = :message_id AND recalled_at_ms IS NULL
+WHERE recalled_at_ms IS NULL
+    AND (sent_message_id = :message_id
+        OR sent_message_id IS NULL AND state IN ('sending', 'unknown') AND NOT EXISTS (
+            SELECT 1 FROM outbox_messages WHERE sent_message_id = :message_id))
     AND (:author IS NULL OR :author = (SELECT self_id FROM target_group))
 """
 

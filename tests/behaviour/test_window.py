@@ -8,6 +8,7 @@ import time_machine
 
 from perlica.demo.model import Reply, ScriptedModel
 from perlica.demo.napcat import Message, NapCatStandIn
+from perlica.demo.napcat.faults import AnswerLate
 from tests.behaviour.conftest import MakeLive
 from tests.behaviour.live import GUEST, MEMBER, OWNER, LivePerlica, is_final, wait_until
 
@@ -169,6 +170,22 @@ def test_a_recalled_answer_cannot_be_quoted(
 
     assert "四十二" not in window_of(model)
     assert live.count(NOT_FOUND) == 1
+
+
+@pytest.mark.evidence(3)
+def test_an_answer_recalled_before_its_sending_was_confirmed_cannot_be_quoted(
+    live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
+) -> None:
+    model.add(Reply(text="四十二"), Reply(text="好"))
+    napcat.faults.next_calls(AnswerLate(by_s=1.0), action="send_group_msg")
+    answer = napcat.wait_for_reply(is_final, after=napcat.say(OWNER, "是多少？", mention=True))
+    napcat.recall(answer)
+    wait_until(lambda: live.count(SENT_ANSWERS) == 1)
+
+    asked = napcat.say(OWNER, "再说一次", mention=True, reply_to=answer)
+    napcat.wait_for_reply(is_final, after=asked)
+
+    assert "四十二" not in window_of(model)
 
 
 @pytest.mark.evidence(3)
