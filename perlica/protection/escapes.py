@@ -16,7 +16,7 @@ _JOIN: Final = (
 _ESCAPE: Final = (
     r"%[0-9A-Fa-f]{2}|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]"
     r"{4}|\\u\{[0-9a-fA-F]{1,6}\}"
-    r"|\\x[0-9a-fA-F]{2}|\\[nrt\"'/\\&=:@]|\\0?[0-3][0-7]{2}|&#[0-9]{2,7};|&#[xX][0-9a-fA-F]{2,"
+    r"|\\x[0-9a-fA-F]{2}|\\{2,300}(?:u[0-9a-fA-F]{4}|[nrt\"'/])|\\[nrt\"'/\\&=:@]|\\0?[0-3][0-7]{2}|&#[0-9]{2,7};|&#[xX][0-9a-fA-F]{2,"
     r"6};|&[a-zA-Z]{2,8};"
 )
 _PRINTABLE: Final = r"=\r?\n(?:> ?)?|=[0-9A-F]{2}"
@@ -66,7 +66,7 @@ def _is_inside_token(data: bytes, start: int, end: int) -> bool:
 
 def unescaped(match: Match) -> bytes | None:
     """Return what an escape stands for, None when it is none."""
-    found = match.group()
+    found = _outermost(match.group())
     if found[:1] == b"%":
         return bytes.fromhex(found.replace(b"%", b"").decode())
     if found[:1] == b"&":
@@ -79,6 +79,14 @@ def unescaped(match: Match) -> bytes | None:
     if found[1:2].isdigit():
         return bytes([int(found[1:], 8)])
     return _SHELL_ESCAPES.get(found[1:2], found[1:2])
+
+
+def _outermost(found: bytes) -> bytes:
+    r"""Return a quote in JSON in JSON in JSON as one escape: every level doubles the backslashes,
+    and a reading for each level would be as many readings.
+    """
+    mark = found.lstrip(b"\\")
+    return b"\\" + mark if mark and found[:2] == b"\\\\" else found
 
 
 def _from_code_units(found: bytes) -> bytes:

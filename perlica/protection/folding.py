@@ -31,10 +31,11 @@ _TWINS: Final = dict(
 )
 _COLOUR: Final = "\x1b\\[[0-9;?]{0,16}[A-Za-z]"
 _ESCAPE_BYTE: Final = 0x1B
+_CARRIAGE_RETURN: Final = 0x0D
 _IS_INVISIBLE: Final = re.compile(f"[{_INVISIBLE}]")
 _QUOTES: Final = dict(zip("“”„‟‘’‚‛", "\"\"\"\"''''", strict=True))
 _FOLDABLE: Final = unicode_linear(
-    f"{_COLOUR}|[{_INVISIBLE}]+|[{_SPACES}{_COMPATIBLE}{''.join(_TWINS)}{''.join(_QUOTES)}]"
+    f"\r\n?|{_COLOUR}|[{_INVISIBLE}]+|[{_SPACES}{_COMPATIBLE}{''.join(_TWINS)}{''.join(_QUOTES)}]"
 )
 _MATCHES_BETWEEN_CHECKS: Final = 64
 _WIDEST: Final = 4
@@ -42,8 +43,11 @@ _WIDEST: Final = 4
 
 
 def fold(data: bytes, budget: Budget) -> View | None:
-    """Return UTF-8 `data` with all that folded, or None when nothing folds (the common case)."""
-    if data.isascii() and b"\x1b" not in data:
+    """Return UTF-8 `data` with all that folded, or None when nothing folds (the common case).
+
+    Every line then ends with one line feed, whatever the system that wrote it.
+    """
+    if data.isascii() and b"\x1b" not in data and b"\r" not in data:
         return None
     builder, at = ViewBuilder(), 0
     for number, match in enumerate(_FOLDABLE.finditer(data), 1):
@@ -65,6 +69,8 @@ def _folded(data: bytes, start: int, end: int) -> bytes | None:
     """Return what stands for the match, empty when it vanishes, None when it stays."""
     if data[start] == _ESCAPE_BYTE:
         return b""
+    if data[start] == _CARRIAGE_RETURN:
+        return b"\n"
     char = data[start : start + _WIDEST].decode(errors="ignore")[:1]
     if char in _TWINS:
         return _TWINS[char].encode() if _touches_ascii(data, start, end) else None

@@ -23,6 +23,9 @@ _SHORTEST: Final = {
     Announces.PASSWORD: 1,
 }
 _LONG_NUMBER: Final = 12
+_SHORTEST_NOISE: Final = 40
+_SYMBOLS_IN_NOISE: Final = 0.15
+_WORDY: Final = 0.6
 _BETWEEN_WORDS: Final = re.compile(r"[-_./:]")
 _OF_CODE: Final = re.compile(r"[(){}\[\],;&|<>]")
 _CAPITAL_ID: Final = re.compile(r"[A-Z0-9]{16,24}$")
@@ -45,6 +48,12 @@ def is_secret(name: KeyName, value: str, setting: Setting) -> bool:
     looked_at = value[:_LONGEST_JUDGED]
     if len(value) < _SHORTEST[name.announces]:
         return False
+    if setting.quoted and name.announces >= Announces.SECRET and _is_noise(looked_at):
+        return True
+    return _is_announced(name, looked_at, setting)
+
+
+def _is_announced(name: KeyName, looked_at: str, setting: Setting) -> bool:
     if not looked_at.isascii() or "\x00" in looked_at or _is_no_secret(looked_at, setting):
         return False
     if " " in looked_at.strip():
@@ -61,6 +70,16 @@ def is_secret(name: KeyName, value: str, setting: Setting) -> bool:
             return _is_doubtless(looked_at, name)
         case _:
             return False
+
+
+def _is_noise(value: str) -> bool:
+    """Return whether the value is a long draw from all printable characters, blanks among them:
+    it may begin and end like a template, a call or a path, and is none.
+    """
+    if len(value) < _SHORTEST_NOISE or not value.isascii() or class_count(value) < len("Aa0-"):
+        return False
+    symbols = sum(not char.isalnum() and char != " " for char in value)
+    return symbols >= len(value) * _SYMBOLS_IN_NOISE and wordiness(value) < _WORDY
 
 
 def _is_no_secret(value: str, setting: Setting) -> bool:

@@ -12,6 +12,8 @@ from perlica.protection.folding import fold
 from perlica.protection.placeholder import blank
 from perlica.protection.readings import crosses, rejoin, unescape
 from perlica.protection.rules import detectors
+from perlica.protection.runs import Run
+from perlica.protection.sealed import sealed_stretches
 from perlica.protection.sheet import Hit, Sheet
 from perlica.protection.view import BORDER, View
 
@@ -45,7 +47,8 @@ def _scan_bytes(data: bytes, budget: Budget, *, rounds: int, depth: int) -> list
     if plain:
         budget.spend_view(len(plain.data))
         _note(sheet, _scan_inner(plain.data, budget, rounds=rounds - 1, depth=depth), plain)
-    return sheet.hits
+    sealed = sealed_stretches(data)
+    return [hit for hit in sheet.hits if not _is_within(sealed, hit)] if sealed else sheet.hits
 
 
 def _detected(data: bytes, budget: Budget, depth: int) -> Sheet:
@@ -57,6 +60,15 @@ def _detected(data: bytes, budget: Budget, depth: int) -> Sheet:
     budget.check()
     _scan_blobs(sheet, depth)
     return sheet
+
+
+def _is_within(stretches: list[Run], hit: Hit) -> bool:
+    number = bisect_right(stretches, hit.start, key=_start_of) - 1
+    return number >= 0 and hit.end <= stretches[number][1]
+
+
+def _start_of(stretch: Run) -> int:
+    return stretch[0]
 
 
 def _note(sheet: Sheet, hits: list[Hit], view: View) -> None:

@@ -10,7 +10,7 @@ from dataclasses import InitVar, dataclass, field
 from enum import StrEnum
 from typing import Final
 
-POLICY_VERSION: Final = "2026-11-30.1"
+POLICY_VERSION: Final = "2026-12-01.1"
 """Version of the rule set; stored beside every protected text and bound into plan hashes."""
 
 

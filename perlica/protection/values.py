@@ -74,6 +74,13 @@ _NAME_CHAIN: Final = re.compile(
     r"^[&*!@]?[A-Za-z_$][A-Za-z_$]*\d?(?:(?:\.|->|::|\?\.)[A-Za-z_$][A-Za-z_$]*\d?)*[,;)]*$"
 )
 _CALL: Final = re.compile(r"^[&*!]?(?:await |new |str|bytes)?[A-Za-z_$][\w$.:>\-?]*\s?[(\[]")
+# A call that goes on in quotes: `Buffer.from(`, `crypto.randomBytes(32).toString(`.
+_OPEN_CALL: Final = re.compile(
+    r"^(?:await |new |&|\*)?[A-Za-z_$][\w$]*"
+    r"(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*|\([\w$.,+*/ ()\-]*\))*"
+    r"(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)\(+$"
+)
+_CLASS_PATH: Final = re.compile(r"[a-z_][a-z0-9_]{0,40}(?:\.[A-Za-z_][A-Za-z0-9_]{0,60}){2,}$")
 _CONSTANT: Final = re.compile(r"^[A-Z][A-Z]*(?:_[A-Z0-9]+)+$")
 _PATH: Final = re.compile(r"^(?:~|\.{1,2}|[A-Za-z]:|file:/)?[/\\](?:[\w.\-@+ ]+[/\\])*[\w.\-@*]*$")
 _RELATIVE_PATH: Final = re.compile(
@@ -108,7 +115,7 @@ _PUBLIC: Final = re.compile(
     r"[-:]|md5:"
     r"|pk_(?:live|test)_|LS0tLS1CRUdJTiBDRVJU|LS0tLS1CRUdJTiBQVUJM|MII[BCDEFGH][A-Za-z0-9+/]"
     r"{3}CCA[0-9a-zA-Z+/]{2}"
-    r"|-----BEGIN (?:CERT|PUBL)|Ag[A-D][A-Za-z0-9+/]{200})"
+    r"|-----BEGIN (?:CERT|PUBL)|A[gQ][A-D][A-Za-z0-9+/]{200})"
 )
 
 
@@ -137,8 +144,12 @@ def is_reference(value: str, *, quoted: bool) -> bool:
         return True
     if _looks_like_path(value) or _is_file_name(value) or _ADDRESS.match(value):
         return True
+    if _CLASS_PATH.match(value):
+        return not any(is_dice(part) or _is_odd(part) for part in value.split("."))
     if quoted:
         return False
+    if _OPEN_CALL.match(value):
+        return True
     is_call = bool(_CALL.match(value)) and not (value[-1] not in ")];" and is_dice(value))
     return is_call or bool(_CONSTANT.match(value))
 

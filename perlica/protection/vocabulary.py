@@ -37,6 +37,11 @@ class KeyName:
 
 NOTHING: Final = KeyName(Announces.NOTHING, "", is_loud=False, is_bare=False)
 
+CHINESE_PASSWORDS: Final = (
+    "密码 密碼 口令 暗号 提取码 授权码 解压码 密匙 访问码 开锁码 PIN码 pin码 通行码 登陆码".split()
+)
+CHINESE_SECRETS: Final = "密钥 秘钥 私钥 金鑰 密鑰 令牌 凭据 凭证 权杖 签名串 助记码".split()
+"""Chinese labels: a name that ends in one announces what the English word would."""
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[\u4e00-\u9fff]+")
 _LAST_DENIES: Final = frozenset(
     """
@@ -56,7 +61,7 @@ _LAST_DENIES: Final = frozenset(
     plugin module package import param params parameter argument arg args option options flag
     property properties dialog modal button page view route router screen form input icon image
     color text link menu tab list set map table row schema spec config configuration settings
-    setting exists valid invalid check checker checked match matches matched present changed
+    setting hasher exists valid invalid check checker checked match matches matched present changed
     updated created deleted reset needed missing unset
     """.split()
 )
@@ -84,6 +89,10 @@ _TOKEN_DENIES: Final = frozenset(
     reasoning context resume fencing cursor delta
     """.split()
 )
+_KEY_RINGS: Final = frozenset(
+    "recv receive send search refresh fetch list locate delete check edit lsign trusted".split()
+)
+"""`gpg --recv-keys …`: what follows is the public fingerprint of a key."""
 _PASSWORD_WORDS: Final = frozenset(
     """
     password passwords passwd passphrase passcode passwort pwd pswd psw passwrd passwdord
@@ -110,13 +119,15 @@ _KEY_COMPANIONS: Final = frozenset(
     app auth client storage account shared preshared session service jwt hmac aes des rsa ecdsa
     fernet license deploy webhook wallet admin root consumer security sec server user bot ssh
     tls ssl vault sops age wireguard wg totp otp mfa recovery backup activation primary_access
-    send merchant mch pay v3 apiv3 encoding
+    send merchant mch pay v3 apiv3 encoding nonce logged
     """.split()
 )
 _MAYBE_WORDS: Final = frozenset(
     "key keys pass pw pin sk ak sig signature seed session sid sessionid sess sessid cookie otp "
     "totp mfa nonce_key sign code".split()
 )
+_SALTED: Final = frozenset({"auth", "nonce", "logged"})
+"""Salts that sign cookies, WordPress's: whoever has one forges a login."""
 _FUNCTION_WORDS: Final = frozenset(
     "the this that a an your my our new old by with for of to and or no same".split()
 )
@@ -158,9 +169,15 @@ def understand(key: str) -> KeyName:
 
 def _announced(words: list[str]) -> tuple[Announces, str]:
     last = words[-1]
+    if last.endswith(tuple(CHINESE_PASSWORDS)):
+        return Announces.PASSWORD, "password"
+    if last.endswith(tuple(CHINESE_SECRETS)):
+        return Announces.SECRET, "secret"
     if last in {"id", "ids"}:
         is_pair = any(word in _ID_OF_PAIR for word in words[:-1]) and "client" not in words
         return (Announces.ACCESS_ID, "access_key_id") if is_pair else (Announces.NOTHING, "")
+    if words[-2:] in (["user", "signingkey"], ["gpg", "signingkey"]):  # of git: a fingerprint
+        return Announces.NOTHING, ""
     if last in {"accesskeyid", "secretid", "ak"} or (
         words[-2:] == ["access", "key"] and "secret" not in words
     ):
@@ -168,7 +185,7 @@ def _announced(words: list[str]) -> tuple[Announces, str]:
     if last in _SAYS_NOTHING:
         words = words[:-1]
         last = words[-1] if words else ""
-    if not last or last in _LAST_DENIES:
+    if not last or last in _LAST_DENIES or last.removesuffix("s") in _LAST_DENIES:
         return Announces.NOTHING, ""
     return _by_words(words, last)
 
@@ -184,6 +201,8 @@ def _by_words(words: list[str], last: str) -> tuple[Announces, str]:
 
 
 def _by_last(words: list[str], last: str) -> tuple[Announces, str]:
+    if last == "salt" and not _SALTED.isdisjoint(words):
+        return Announces.SECRET, "secret"
     if last in _SECRET_WORDS:
         return Announces.SECRET, _kind_of(last)
     if _COMPOUND.match(last) and last not in _HARMLESS_COMPOUND:
@@ -202,6 +221,8 @@ def _by_last(words: list[str], last: str) -> tuple[Announces, str]:
 def _by_key(words: list[str]) -> tuple[Announces, str]:
     before = words[:-1]
     if before and before[-1] == "public":
+        return Announces.NOTHING, ""
+    if before and before[-1] in _KEY_RINGS and (words[-1] == "keys" or len(before) == 1):
         return Announces.NOTHING, ""
     if _NEVER_SECRET_KEYS.intersection(before) - {"cache", "object"} and "api" not in before:
         return Announces.NOTHING, ""

@@ -14,26 +14,31 @@ from perlica.protection.judgement import Setting, is_secret, is_worded
 from perlica.protection.rules.keyed import NAME, NEXT_PAIR, Value, read_value
 from perlica.protection.sheet import NOT_ASCII, Sheet
 from perlica.protection.values import is_measure, is_stand_in, is_strong
-from perlica.protection.vocabulary import Announces, KeyName, understand
+from perlica.protection.vocabulary import (
+    CHINESE_PASSWORDS,
+    CHINESE_SECRETS,
+    Announces,
+    KeyName,
+    understand,
+)
 from perlica.protection.wording import class_count
 
 KINDS: Final = frozenset({"password", "secret", "one_time_code", "seed"})
 
-_PASSWORDS: Final = (
-    "密码|密碼|口令|暗号|提取码|授权码|解压码|密匙|访问码|开锁码|PIN码|pin码|通行码|登陆码"
-)
-_SECRETS: Final = "密钥|秘钥|私钥|金鑰|密鑰|令牌|凭据|凭证|权杖|签名串|助记码"
+_PASSWORDS: Final = "|".join(CHINESE_PASSWORDS)
+_SECRETS: Final = "|".join(CHINESE_SECRETS)
 _CJK: Final = r"(?:[\xe3-\xef][\x80-\xbf][\x80-\xbf]|[, \n])"
 _NOTE: Final = r"(?:（[^\n(]{0,60}?）|\([^)\n]{0,40}\))?"
 _FIRM: Final = (
-    r"[ \t]{0,3}(?:】|〕|\]|」|》|\*\*)?[ \t]{0,3}(?:(?:都|统一|默认|现在|目前|暂时|先|还|又|已|"
+    r"[ \t]{0,3}(?:】|〕|\]|」|》|\*\*|\\?[\"'`])?[ \t]{0,3}"
+    r"(?:(?:都|统一|默认|现在|目前|暂时|先|还|又|已|"
     r"已经|刚|刚刚|我|给你|被|重新|也|"
     r"就)?"
-    r"(?:[:=：＝]|->|=>|→|➜|——?|--|是|为|叫|改成了?|改为了?|改到|设成了?|设为了?|设置成了?|"
+    r"(?:={1,2}>|-{1,2}>|→|➜|>{1,2}|[:=：＝]|——?|--|是|为|叫|改成了?|改为了?|改到|设成了?|设为了?|设置成了?|"
     r"设置为|换成了?|换为|重置成了?|重置为|更新成了?|"
     r"更新为|变成了?|变更为"
-    r"|修改为|修改成|初始化为|填|填写|输入|输|用的是|用的|用)[ \t]{0,2}[:=：是]?)[ \t]{0,4}\n?[ "
-    r"\t]{0,4}"
+    r"|修改为|修改成|初始化为|填|填写|输入|输|用的是|用的|用)[ \t]{0,2}[:=：是]?)[ \t]{0,4}"
+    r"(?:\n[> \t]{0,4}){0,2}"
 )
 _OPEN: Final = r"(?:「|『|【|《|〈|（|\(|\[|“|‘|<|\*\*)?[ \t]?"
 _LABELLED: Final = linear(
@@ -50,13 +55,15 @@ _LATIN_CONNECTOR: Final = linear(
     + (
         r"[ \t]{0,2}(?:(?:都|默认|现在|先|我|已经|给你|就)?(?:是|为|叫|改成了?|改为|换成了?|设为|"
         r"设成|重置为|重置成|更新为|更新成|用的是|：|"
-        r":|=|→|➜|，|、)[ \t]{0,2}[:=：]?)[ \t]{0,4}\n?[ \t]{0,4}"
+        r"={1,2}>|-{1,2}>|:|=|→|➜|，|、)[ \t]{0,2}[:=：]?|(?:】|〕|」|》|\*\*)(?:[:=：]|是|为)?)"
+        r"[ \t]{0,4}\n?[ \t]{0,4}"
     )
     + _OPEN
 )
 _BRACKET: Final = linear(_NOTE + r"[ \t]{0,2}(?:】|」|\))?[ \t]{0,2}(?:「|『|【|《|（|\(|“)[ \t]?")
 _SPACE: Final = linear(
-    _NOTE + r"(?:[ \t]{1,8}|[ \t]{0,4}\n[ \t]{0,4}|，[ \t]?|,[ \t]?|\|[ \t]?|】[ \t]{0,3})"
+    _NOTE + r"(?:[ \t]{1,8}|[ \t]{0,4}\n[ \t]{0,4}"
+    r"|，[ \t]?|,[ \t]?|\|[ \t]?|(?:】|〕|」|》|\))[ \t]{0,3})"
 )
 _FAR_TEXT: Final = (
     r"(?:是|为|:|：|改成了?|换成了?|设成了?|设为|重置成|重置为|更新为|叫|用|的)[ \t]{0,3}[:：]?[ "

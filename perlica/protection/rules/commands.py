@@ -6,9 +6,9 @@ Long options with a telling name (`--password`) are left to the key-value rule.
 import re
 from typing import Final
 
-from perlica.protection.engine import NEAR, Pattern, linear
+from perlica.protection.engine import NEAR, Match, Pattern, linear
 from perlica.protection.sheet import Gated, Sheet
-from perlica.protection.values import is_reference, is_stand_in
+from perlica.protection.values import is_reference, is_stand_in, is_strong
 
 KINDS: Final = frozenset({"command_password", "command_token"})
 
@@ -179,14 +179,6 @@ _COMMANDS: Final = (
     ),
     _command(" >", r"\b(?:acl\s+setuser|user)\s+\S+\s[^\n]*?\s>([^\s\"']+)"),
     _command("login", rf"\b(?:machine\s+\S+|default)\s+(?:login|user)\s+\S+\s+password\s+{_V}"),
-    _command(
-        "enable secret,enable password,username,key-string,ppp chap,neighbor,pre-shared-key,"
-        "cipher,tacacs-server,radius-server,snmp-server",
-        r"\b(?:enable\s+(?:secret|password)|username\s+\S+\s+(?:privilege\s+\d+\s+)?(?:secret|"
-        r"password)|key-string|ppp\s+chap\s+password|neighbor\s+\S+\s+password|pre-shared-key|"
-        r"cipher|irreversible-cipher|tacacs-server\s+key|radius-server\s+key|"
-        r"snmp-server\s+community)\s+(?:[05789]\s+|level\s+\d+\s+)?([^\s\"']{4,200})",
-    ),
     _command("send ", r"\b(?:send|send_user)\s+(?:--\s+)?[\"']([^\"'\\\r\n]{4,100})\\[rn][\"']"),
     _command(
         "nmcli,wpa_passphrase,iwconfig,netsh",
@@ -227,17 +219,66 @@ _COMMANDS: Final = (
 )
 
 
+# Configuration of network gear: a digit before the value says how it is stored.
+_GEAR: Final = (
+    _command(
+        "enable secret,enable password,username,key-string,ppp chap,neighbor,pre-shared-key,"
+        "tacacs-server,radius-server,snmp-server",
+        r"\b(?:enable\s+(?:secret|password)|username\s+\S+\s+(?:privilege\s+\d+\s+)?(?:secret|"
+        r"password)|key-string|ppp\s+chap\s+password|neighbor\s+\S+\s+password|pre-shared-key|"
+        r"tacacs-server\s+key|radius-server\s+key|snmp-server\s+community)"
+        r"\s+([05789]\s+|level\s+\d+\s+)?([^\s\"']{4,200})",
+    ),
+    _command(
+        "cipher",
+        r"\b(?:password|passwd|secret|(?:shared-|pre-shared-)?key|psk|key-string|community(?:\s+\w+)?|"
+        r"read|write|simple|md5(?:\s+\d+)?|hmac\S*(?:\s+\d+)?|authentication\S*(?:\s+\S+)?|"
+        r"\w+-(?:password|mode|key))\s+((?:irreversible-)?cipher\s+)([^\s\"']{4,200})",
+    ),
+    _command("cipher", r"\b((?:irreversible-)?cipher\s+)([%@$]\S{6,400})"),
+)
+_FINGERPRINT_OF_GIT: Final = b"user.signingkey"
+_ABOUT_PASSWORDS: Final = frozenset(
+    """
+    protection encryption management authentication recovery rotation autofill complexity expiry
+    history aging prompt prompts login access storage sharing manager generation hashing policies
+    suite suites block blocks text texts stream mode modes list string strings algorithm
+    algorithms negotiation order spec specs family groups
+    """.split()
+)
+_ALGORITHM: Final = re.compile(
+    r"(?:TLS_|SSL_|ECDH|DHE|RSA|AES|CHACHA|3?DES|RC4|CAMELLIA|ARIA|SM[1-4]|IDEA|SEED|BLOWFISH|NULL"
+    r"|HIGH|MEDIUM|DEFAULT|ALL|EECDH)(?:$|[\d:_\-+!@])",
+    re.IGNORECASE,
+)
 _GATED: Final = Gated(_COMMANDS)
+_GATED_GEAR: Final = Gated(_GEAR)
 
 
 def detect(sheet: Sheet) -> None:
     """Find passwords on command lines."""
     for number in sheet.possible(_GATED):
         _find(sheet, _COMMANDS[number])
+    for number in sheet.possible(_GATED_GEAR):
+        for match in sheet.matches(_GEAR[number]):
+            if _is_configured(sheet.data, match):
+                _add(sheet, *match.span(2))
+
+
+def _is_configured(data: bytes, match: Match) -> bool:
+    """True for a line of configuration; false for talk about passwords and ciphers."""
+    value = match.group(2).decode("latin-1").rstrip(".,;:)!?")
+    if _ALGORITHM.match(value) or value.lower() in _ABOUT_PASSWORDS:
+        return False
+    if not value.isalpha() or is_strong(value):
+        return True
+    return match.start(1) >= 0 or data[match.end() : match.end() + 2].strip(b" \t")[:1] in b"\n"
 
 
 def _find(sheet: Sheet, pattern: Pattern) -> None:
     for match in sheet.matches(pattern):
+        if _FINGERPRINT_OF_GIT in match.group():
+            continue
         for group in range(1, pattern.groups + 1):
             start, end = match.span(group)
             if start >= 0:

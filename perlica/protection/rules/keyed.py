@@ -12,9 +12,9 @@ from typing import Final
 from perlica.protection.engine import Match, linear
 from perlica.protection.judgement import Setting, is_secret
 from perlica.protection.sheet import Sheet
-from perlica.protection.values import HEXADECIMAL
+from perlica.protection.values import HEXADECIMAL, is_strong
 from perlica.protection.vocabulary import Announces, KeyName, understand
-from perlica.protection.wording import is_dice
+from perlica.protection.wording import class_count, is_dice
 
 NAME: Final = (
     r"(?:[A-Za-z][A-Za-z0-9]*[ \t])?"
@@ -22,17 +22,18 @@ NAME: Final = (
     r"seed|cookie|sess"
     r"|sid|sign|sig|otp|mfa|mima|kouling|bindpw|rootpw|pin|\bsk|\bak|[_.\-]sk|[_.\-]ak|[_.\-]pw|"
     r"\bpw|sendkey"
-    r"|secretid)[A-Za-z0-9_.\-]*"
+    r"|secretid|_salt)[A-Za-z0-9_.\-]*"
 )
 _SEPARATOR: Final = (
     r"(?:"
     r":[ ]?[A-Za-z][A-Za-z0-9_\[\].<>?|]* = "  # name: str = value
     r"|(?:\\?[\"'`])?[\])]?(?:\\?[\"'`])?\s?[ \t]*"
-    r"(?:=>|:=|\|\|=|\?=|==?|:|->)[ \t]*\n?[ \t]*"  # name = value
+    r"(?:=>|:=|\|\|=|\?=|==?|:|->)[ \t]*(?:\n[> \t]*){0,2}"  # name = value
     r"|[\"'`][ \t]*,\s*"  # ("name", "value")
     r"|\(\s*"  # name("value")
     r"|>\s*"  # <name>value</name>
     r"|[ \t]*[`*]{0,2}[ \t]*\|[ \t]*"  # | name | value |
+    r"|[ \t]*\n[> \t]*"  # the value on the line below
     r"|[ \t]+"  # name value
     r")"
 )
@@ -62,6 +63,8 @@ class Separator(Enum):
     CALLED = auto()
     TAGGED = auto()
     BARRED = auto()
+    PARTED = auto()
+    BELOW = auto()
     SPACED = auto()
 
 
@@ -73,10 +76,10 @@ _QUOTED: Final = re.compile(
 )
 _OPENER: Final = re.compile(rb"[fFbBrRuU$@]?[\"'`]|" + "|".join("「【《").encode())
 # A YAML block or a list may stand before the value itself.
-_LEAD: Final = re.compile(rb"[|>][+-]?[ \t]*\r?\n[ \t]+|\[\s{0,8}(?=[\"'])")
+_LEAD: Final = re.compile(rb"[|>][+-]?[ \t]*\r?\n[ \t]+|\[\s{0,8}(?=[\"'])|<!\[CDATA\[\s*")
 _BARE: Final = re.compile(rb"[^\s\"'`\x80-\xff]+")
 _END_OF_BARE: Final = re.compile(
-    r"""</|<br|\\[nrtu"'\\]|\[CQ:|&amp;|[,;](?=$|["']|[\w.\- ]{1,40}[=:])|\}\}?,|//$"""
+    r"""</|\]\]>|<br|\\[nrtu"'\\]|\[CQ:|&amp;|[,;](?=$|["']|[\w.\- ]{1,40}[=:])|\}\}?,|//$"""
     r"|%20|%0[aAdD]|%22|%[eE][2-9]%",
 )
 _LONG_VALUE: Final = 256
@@ -126,13 +129,15 @@ _parse = lru_cache(maxsize=4096)(_parsed)
 
 
 def _separator(between: bytes) -> Separator:
-    mark = between.strip()
+    mark = between.split(b"\n", 1)[0].strip() if b">" in between else between.strip()
     if not mark:
-        return Separator.SPACED
+        return Separator.BELOW if b"\n" in between else Separator.SPACED
     if mark[:1] in _SOLE:
         return _SOLE[mark[:1]]
     if mark.endswith(b","):
         return Separator.LISTED
+    if between.count(b"\n") > 1:
+        return Separator.PARTED
     return Separator.BARRED if mark.endswith(b"|") else Separator.FIRM
 
 
@@ -167,6 +172,8 @@ def _is_bound(
             return value.quoted
         case Separator.SPACED:
             return _binds_by_space(data, found, name, value)
+        case Separator.BELOW:
+            return _stands_below(data, found, name, value)
         case Separator.TAGGED:
             return _is_element(data, found, value)
         case _:
@@ -174,6 +181,7 @@ def _is_bound(
             return not (is_pair and name.kind == "session")  # `Cookie: name=value`
 
 
+_CLOSES: Final = re.compile(rb"\s{0,40}(?:\]\]>\s{0,40})?</")
 _FIRM: Final = {Separator.FIRM, Separator.TAGGED, Separator.BARRED}
 _DASH: Final = 0x2D
 
@@ -192,7 +200,7 @@ def _is_element(data: bytes, match: Match, value: Value) -> bool:
     return (
         opens >= 0
         and b">" not in data[opens : match.start()]
-        and data[value.end : value.end + 2] == b"</"
+        and _CLOSES.match(data, value.end) is not None
     )
 
 
@@ -210,6 +218,17 @@ def _binds_by_space(data: bytes, match: Match, name: KeyName, value: Value) -> b
         text = data[value.start : value.end].decode("latin-1")
         return is_dice(text) and not HEXADECIMAL.match(text)
     return name.announces is Announces.PASSWORD or value.end - value.start >= 16
+
+
+def _stands_below(data: bytes, match: Match, name: KeyName, value: Value) -> bool:
+    """True for a line that is nothing but the name, with a line below that is nothing but the
+    value: what copying from a page gives.
+    """
+    before = data[max(0, match.start() - _LONGEST_NAME) : match.start()].rsplit(b"\n", 1)[-1]
+    if before.strip(b" \t>*-#") or not _is_alone(data, value.end):
+        return False
+    text = data[value.start : value.end].decode("latin-1")
+    return name.announces >= Announces.SECRET and is_strong(text) and class_count(text) > 1
 
 
 def _is_alone(data: bytes, end: int) -> bool:

@@ -54,7 +54,9 @@ _XML_RSA: Final = linear(
     gates=("<D>", "<P>", "<Q>", "<DP>", "<DQ>", "<InverseQ>"),
     reach=KEY,
 )
-_JWK: Final = linear(r"\"(?:d|p|q|dp|dq|qi|k)\"\s{0,3}:\s{0,3}\"([A-Za-z0-9_\-]{20,})\"")
+_JWK: Final = linear(
+    r"(?:^|[\s{,\"'])(?:d|p|q|dp|dq|qi|k)[\"']?\s{0,3}[:=]\s{0,3}[\"']?([A-Za-z0-9_\-]{20,})"
+)
 
 
 def detect(sheet: Sheet) -> None:
@@ -71,7 +73,7 @@ def detect(sheet: Sheet) -> None:
     if b"<InverseQ>" in data or b"<D>" in data:
         for match in sheet.matches(_XML_RSA):
             _add(sheet, *match.span(1), "private_key.xml")
-    if b'"kty"' in data:
+    if b"kty" in data:
         for match in sheet.matches(_JWK):
             _add(sheet, *match.span(1), "private_key.jwk")
 

@@ -21,7 +21,7 @@ KINDS: Final = frozenset({"secret_data", "table_password", "pgpass"})
 _NAMED: Final = linear(
     r"(?:name|key|field|variable|var|env|option|id|label|param|property|header|k)(?:\\?[\"'])"
     r"?\s*[=:>]{1,2}\s*(?:\\?[\"'])?"
-    r"([A-Za-z0-9_.$\\\-]{2,})(?:\\?[\"'])?\s*(?:[,;]|</[a-z]{1,10}>|<)?\s*(?:(?:type|encrypted|"
+    r"([A-Za-z0-9_.$\\\-\x80-\xff]{2,})(?:\\?[\"'])?\s*(?:[,;]|</[a-z]{1,10}>|<)?\s*(?:(?:type|encrypted|"
     r"masked|protected|sensitive|isSecret|secret)(?:\\?[\"'])?\s*[=:]\s*(?:\\?[\"'])?\w{1,"
     r"20}(?:\\?[\"'])?[,\s]+)?"
     r"(?:\\?[\"']|-\s|<)?(?:value|val|default|defaultvalue|content)(?:\\?[\"'])"
@@ -30,13 +30,19 @@ _NAMED: Final = linear(
     gates=("val", "default", "content"),
 )
 _ELEMENT: Final = linear(
-    r"<[A-Za-z][\w.\-]*[ \t][^<>]*(?:key|name|id)=[\"']([A-Za-z0-9_.\-]{2,})[\"'][^<>]*>",
+    r"<[A-Za-z][\w.\-]*[ \t][^<>]*(?:key|name|id)=[\"']([A-Za-z0-9_.\-\x80-\xff]{2,})[\"'][^<>]*>",
     ignore_case=True,
     gates=("</",),
 )
+_TAGGED: Final = linear(
+    r"<(?:[A-Za-z][\w\-]{0,20}:)?([A-Za-z\x80-\xff][A-Za-z0-9_.\-\x80-\xff]{1,60})"
+    r"(?:[ \t\n][^<>]{0,300})?>\s{0,80}",
+    gates=("</",),
+)
+_CLOSES: Final = re.compile(rb"\s{0,80}(?:\]\]>\s{0,40})?</")
 _VALUED: Final = linear(
     r"(?:value|val|v)(?:\\?[\"'])?\s*[=:]\s*(?:\\?[\"'])([^\"'\\\r\n]{4,})(?:\\?[\"'])\s*,"
-    r"?\s*(?:\\?[\"'])?(?:name|key|k)(?:\\?[\"'])?\s*[=:]\s*(?:\\?[\"'])([A-Za-z0-9_.\-]{2,})"
+    r"?\s*(?:\\?[\"'])?(?:name|key|k)(?:\\?[\"'])?\s*[=:]\s*(?:\\?[\"'])([A-Za-z0-9_.\-\x80-\xff]{2,})"
     r"(?:\\?[\"'])",
     ignore_case=True,
     gates=("val", '"v"', "'v'"),
@@ -94,8 +100,12 @@ def detect(sheet: Sheet) -> None:
         _add_named(sheet, match)
     for match in sheet.matches(_ELEMENT):
         _add_named(sheet, match)
+    for match in sheet.matches(_TAGGED):
+        value = read_value(data, match.end())
+        if value is not None and _CLOSES.match(data, value.end):
+            _judge(sheet, understand(match.group(1).decode(errors="replace")), value)
     for match in sheet.matches(_VALUED):
-        name = understand(match.group(2).decode("latin-1"))
+        name = understand(match.group(2).decode(errors="replace"))
         _judge(sheet, name, Value(*match.span(1), quoted=True))
     _find_manifests(sheet)
     if b":" in data:
@@ -107,7 +117,7 @@ def detect(sheet: Sheet) -> None:
 
 
 def _add_named(sheet: Sheet, match: Match) -> None:
-    name = understand(match.group(1).decode("latin-1"))
+    name = understand(match.group(1).decode(errors="replace"))
     value = read_value(sheet.data, match.end())
     if value is not None:
         _judge(sheet, name, value)

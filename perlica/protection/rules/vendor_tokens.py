@@ -45,6 +45,10 @@ _BENIGN_NAME: Final = re.compile(
     ["']?\s{0,2}[:=]\s{0,2}["']?$""",
     re.VERBOSE | re.IGNORECASE,
 )
+# Members of a JWK that are public: RFC 7517 and RFC 7518, section 6.
+_PUBLIC_NUMBER: Final = re.compile(
+    rb"(?:^|[\s{,\"'])(?:n|x|y|e|kid|x5t(?:\#S256)?)\\{0,3}[\"']?\s{0,2}[:=]?\s{0,2}\\{0,3}[\"']?$"
+)
 _EXTENSION: Final = re.compile(rb"\.(?:md|zip|mov|" + FILE_ENDINGS.encode() + rb")(?![A-Za-z0-9])")
 _SHORTEST_MARKED: Final = 23
 _SHORTEST: Final = 24
@@ -80,9 +84,19 @@ def _is_token(data: bytes, match: Match) -> bool:
     body = match.group(2).decode("latin-1").rstrip("=")
     if mark.split("_")[0].split("-")[0].lower() in _NO_SECRET or UUID.search(body):
         return False
-    if _BENIGN_NAME.search(data[max(0, start - 24) : start]):
+    before, told = data[max(0, start - 24) : start], bool(_TELLING.search(mark))
+    if _BENIGN_NAME.search(before):
         return False
-    return _is_random(body, told=bool(_TELLING.search(mark)))
+    if not told and (_PUBLIC_NUMBER.search(before) or not _is_chosen(mark)):
+        return False
+    return _is_random(body, told=told)
+
+
+def _is_chosen(mark: str) -> bool:
+    """True for a mark that somebody chose: words in one case, and numbers; dice have both cases."""
+    return not any(
+        part[1:].lower() != part[1:] and not part.isupper() for part in re.split(r"[_\-]", mark)
+    )
 
 
 def _is_random(body: str, *, told: bool) -> bool:
