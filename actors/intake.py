@@ -18,6 +18,7 @@ from actors.intake_items import (
     key_of,
     key_of_message,
 )
+from actors.intake_judging import is_empty_request, is_fresh
 from actors.intake_preparing import NameScanner, Preparer
 from actors.messages import (
     CommandGiven,
@@ -33,7 +34,7 @@ from perlica.commands.grammar import FREE_TEXT_ARGUMENTS, Malformed, Parsed, Unk
 from perlica.domain.clock import now_ms
 from perlica.domain.errors import Misconfigured, StoreUnavailable
 from perlica.domain.ids import GroupId, MessageId, RowId, UserId
-from perlica.domain.message import IncomingGroupMessage, SegmentKind
+from perlica.domain.message import IncomingGroupMessage
 from perlica.domain.outbox import OutboxKind
 from perlica.domain.texts import Language
 from perlica.domain.texts.notices import (
@@ -208,8 +209,9 @@ class Intake:
         )
         if row is None:
             return []
-        is_fresh = now_ms() - item.message.sent_at_ms <= self.settings.fresh_within_ms
-        if item.message.from_history and not is_fresh:
+        if MessageStore(self.database).has_twin(row):
+            self._note_twin(item.message)
+        if not is_fresh(item.message, self.settings.fresh_within_ms):
             if item.kind == "trigger":
                 self._count_missed()
             return []
@@ -227,6 +229,14 @@ class Intake:
             case None:
                 return []
 
+    def _note_twin(self, message: IncomingGroupMessage) -> None:
+        """QQ gave one id to two messages: both are kept, and it is counted (the event's kind)."""
+        _log.warning("two messages with one id", extra={"message_id": message.message_id})
+        facts: dict[str, str | int] = {"message_id": message.message_id}
+        if message.real_seq is not None:
+            facts["real_seq"] = message.real_seq
+        self._audit("intake.id_collision", facts)
+
     def _store_command(self, row: RowId, user: UserId, parsed: Parsed) -> CommandGiven:
         arguments = {
             name: protect(value, Channel.MESSAGE) if name in FREE_TEXT_ARGUMENTS else value
@@ -241,7 +251,7 @@ class Intake:
         if not item.content.content:
             self._reply(item.message, UNSCANNABLE.say(language))
             return []
-        if _is_empty_request(item.message):
+        if is_empty_request(item.message):
             self._reply(item.message, EMPTY_REQUEST.say(language))
             return []
         limit = self.settings.trigger_code_points
@@ -373,14 +383,3 @@ class Intake:
             _log.error("an audit event could not be scanned", extra={"kind": kind})
             return
         AuditStore(self.database).add_event(kind, actor="intake", detail=detail)
-
-
-def _is_empty_request(message: IncomingGroupMessage) -> bool:
-    """Only our mention and nothing else: nothing to do, unless something is quoted."""
-    if message.quoted_id is not None:
-        return False
-    return not "".join(
-        segment.text
-        for segment in message.segments
-        if not (segment.kind is SegmentKind.at and segment.target == message.self_id)
-    ).strip()

@@ -5,6 +5,7 @@ Started after the actors and stopped before them; neither can act on anything.
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 from actors.base import Wires
@@ -64,5 +65,6 @@ def health_facts(
         connection_fault=lambda: wires.connection_fault,
         actors=supervisor.alive,
         queues=lambda: {"inbound": inbound.waiting_frames, **supervisor.inboxes()},
+        dropped=lambda: asdict(inbound.dropped),
         versions=versions,
     )

@@ -22,7 +22,7 @@ class HealthSettings:
 
 
 def no_queues() -> Mapping[str, int]:
-    """For a process without queues worth showing."""
+    """For a process without queues worth showing, or without anything dropped."""
     return {}
 
 
@@ -32,10 +32,12 @@ class HealthFacts:
 
     `connection_fault` gives "" when NapCat is ready, otherwise a code; `actors` says of each actor
     by name whether it lives; `queues` gives the length of queues by name, such as `inbound`;
+    `dropped` gives how many of NapCat's frames were dropped since the start, by reason;
     `versions` become the labels of `perlica_info`.
     """
 
     connection_fault: Callable[[], str]
     actors: Callable[[], Mapping[str, bool]]
     queues: Callable[[], Mapping[str, int]] = no_queues
+    dropped: Callable[[], Mapping[str, int]] = no_queues
     versions: Mapping[str, str] = field(default_factory=dict)

@@ -45,6 +45,7 @@ class Figures:
         self._faults = Words(_MAX_NAMES)
         self._codes = Words(_MAX_NAMES)
         self._fault = ""
+        self._dropped: dict[str, int] = {}
         self._next_s = 0.0
         self._instruments.process.versions.info(dict(facts.versions))
 
@@ -96,6 +97,10 @@ class Figures:
             process.actor_up.labels(self._names.admit(name)).set(int(is_alive))
         for name, length in self._facts.queues().items():
             process.queue.labels(self._names.admit(name)).set(length)
+        for reason, count in self._facts.dropped().items():
+            shown = self._dropped.get(reason, 0)
+            process.dropped.labels(self._names.admit(reason)).inc(max(0, count - shown))
+            self._dropped[reason] = count
 
     def _show_fault(self, fault: str) -> None:
         """One series for the reason of the moment; a reason that is over goes."""

@@ -41,6 +41,13 @@ class Process:
         self.queue = Gauge(
             "perlica_queue_length", "Items waiting in memory.", ["queue"], registry=registry
         )
+        self.dropped = Counter(
+            "perlica_frames_dropped",
+            "Frames of NapCat that were dropped: of other groups or accounts, of kinds that mean"
+            " nothing here, unreadable, or larger than a frame may be.",
+            ["reason"],
+            registry=registry,
+        )
         ProcessCollector(registry=registry)
 
 

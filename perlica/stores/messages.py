@@ -14,6 +14,7 @@ from perlica.domain.clock import now_ms
 from perlica.domain.ids import GroupId, MessageId, RowId, UserId
 from perlica.domain.message import IncomingGroupMessage
 from perlica.protection import Protected, restore
+from perlica.stores import message_statements as statements
 from perlica.stores.database import Database, Row
 from perlica.stores.literal import fold, match_query
 from perlica.stores.sealed import columns, restored
@@ -25,6 +26,7 @@ MAX_EXAMINED_HITS: Final = 20_000
 MAX_CRASHES: Final = 3
 """A message that was in hand at so many crashes is quarantined."""
 _DAY_MS: Final = 86_400_000
+_A_MOMENT_MS: Final = 1_000
 _NO_SEQ: Final = -1
 
 MessageKind = Literal["chat", "trigger", "control", "quarantined", "answer"]
@@ -143,20 +145,6 @@ SELECT min(stored_at_ms - sent_at_ms) AS lag_ms FROM (
 """
 _LARGEST_LAG_MS: Final = 600_000
 
-_MARK_IN_HAND: Final = """
-INSERT INTO messages_in_hand (group_id, message_id, real_seq, marked_at_ms)
-VALUES (:group_id, :message_id, :real_seq, :marked_at_ms)
-ON CONFLICT DO UPDATE SET in_hand = 1, marked_at_ms = excluded.marked_at_ms
-"""
-_KEY: Final = "group_id = :group_id AND message_id = :message_id AND real_seq = :real_seq"
-_CLEAR_IN_HAND: Final = f"DELETE FROM messages_in_hand WHERE {_KEY}"  # noqa: S608
-_NOTE_CRASHES: Final = """
-UPDATE messages_in_hand SET crashes = crashes + 1, in_hand = 0 WHERE in_hand = 1
-RETURNING group_id, message_id, real_seq, crashes
-"""
-_LIST_CRASHED: Final = "SELECT * FROM messages_in_hand WHERE crashes > 0"
-_COUNT_CRASHES: Final = f"SELECT crashes FROM messages_in_hand WHERE {_KEY}"  # noqa: S608
-
 
 class MessageStore:
     """Reads and writes `group_messages`, `attachments` and `messages_in_hand`.
@@ -248,12 +236,14 @@ class MessageStore:
     ) -> tuple[StoredMessage, ...]:
         """Visible messages sent between the two times (both included), newest first.
 
+        A `before_ms` that our clock has not passed means up to now, whatever QQ's clock says: it
+        may be ahead, and the newest message is always in.
         The newest by time are chosen; among them the group's own order counts. With `before` only
         messages that stand before it in that order: QQ dates to the second, and a flood in the
         trigger's own second must not take the place of what was said before it.
         """
         bindings = {
-            "before_ms": before_ms,
+            "before_ms": self._until(before_ms),
             "after_ms": after_ms,
             "before_seq": None if before is None else before.order_seq,
             "before_row": None if before is None else before.row,
@@ -268,10 +258,12 @@ class MessageStore:
     ) -> tuple[StoredMessage, ...]:
         """Visible messages that hold `text` literally, without difference of case, newest first.
 
+        Up to `before_ms` as in `list_recent`.
         Any length from one character, no syntax. `limit` hits that arrived last are chosen.
         """
         folded = fold(text)
         query = match_query(folded)
+        before_ms = self._until(before_ms)
         span = self._rows_between(after_ms, before_ms)
         if query is None or span is None or limit <= 0:
             return ()
@@ -280,6 +272,17 @@ class MessageStore:
         found = (row for row in islice(hits, MAX_EXAMINED_HITS) if folded in fold(row["content"]))
         messages = [_message(row) for row in islice(found, limit)]
         return tuple(sorted(messages, key=_time, reverse=True))
+
+    def has_twin(self, row: RowId) -> bool:
+        """Whether another message has the same id and another sequence number (facts, A6)."""
+        return self._db.query_one(statements.TWIN, {"row": row}) is not None
+
+    def _until(self, before_ms: int) -> int:
+        """`before_ms`, or the time of the newest message where the former is now or later."""
+        if before_ms + _A_MOMENT_MS < now_ms():
+            return before_ms
+        newest = self._db.query_one(statements.NEWEST)
+        return before_ms if newest is None else max(before_ms, newest["sent_at_ms"])
 
     def _rows_between(self, after_ms: int, before_ms: int) -> Row | None:
         """The span of row ids outside which no message of this time can stand."""
@@ -319,24 +322,24 @@ class MessageStore:
         """Say that work on these messages begins."""
         at_ms = now_ms()
         self._db.change_each(
-            _MARK_IN_HAND, ({**_key_bindings(key), "marked_at_ms": at_ms} for key in keys)
+            statements.MARK_IN_HAND, ({**_key_bindings(key), "marked_at_ms": at_ms} for key in keys)
         )
 
     def clear_in_hand(self, keys: Iterable[MessageKey]) -> None:
         """Say that work on these messages ended well."""
-        self._db.change_each(_CLEAR_IN_HAND, map(_key_bindings, keys))
+        self._db.change_each(statements.CLEAR_IN_HAND, map(_key_bindings, keys))
 
     def note_crashes(self) -> tuple[CrashedMessage, ...]:
         """At the start of the service: count a crash for each message that was in hand."""
-        return tuple(map(_crashed, self._db.change(_NOTE_CRASHES)))
+        return tuple(map(_crashed, self._db.change(statements.NOTE_CRASHES)))
 
     def list_crashed(self) -> tuple[CrashedMessage, ...]:
         """The messages that were in hand at any crash and have not ended well since: very few."""
-        return tuple(map(_crashed, self._db.query(_LIST_CRASHED)))
+        return tuple(map(_crashed, self._db.query(statements.LIST_CRASHED)))
 
     def count_crashes(self, key: MessageKey) -> int:
         """At how many crashes the message was in hand."""
-        row = self._db.query_one(_COUNT_CRASHES, _key_bindings(key))
+        row = self._db.query_one(statements.COUNT_CRASHES, _key_bindings(key))
         return 0 if row is None else row["crashes"]
 
     def is_quarantined(self, key: MessageKey) -> bool:

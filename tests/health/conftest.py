@@ -24,12 +24,14 @@ class Process:
     fault: str = ""
     actors: dict[str, bool] = field(default_factory=lambda: {"coordinator": True, "outbox": True})
     queues: dict[str, int] = field(default_factory=dict)
+    dropped: dict[str, int] = field(default_factory=dict)
 
     def facts(self) -> HealthFacts:
         return HealthFacts(
             connection_fault=lambda: self.fault,
             actors=lambda: dict(self.actors),
             queues=lambda: dict(self.queues),
+            dropped=lambda: dict(self.dropped),
             versions={"version": "0.1.0", "schema": "7", "config": "abcdef012345", "policy": "1"},
         )
 

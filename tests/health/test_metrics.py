@@ -215,6 +215,7 @@ def test_the_disk_the_database_and_the_last_backup_are_measured(db: Database, si
 
 def test_actors_queues_and_the_connection_are_as_the_facts_say(site: Site) -> None:
     site.process.queues["inbound"] = 17
+    site.process.dropped |= {"other_groups": 7, "malformed": 5}
     site.process.actors["outbox"] = False
     site.process.fault = "offline"
     offline = site.samples()
@@ -222,6 +223,8 @@ def test_actors_queues_and_the_connection_are_as_the_facts_say(site: Site) -> No
     again = site.samples()
 
     assert offline['perlica_queue_length{queue="inbound"}'] == 17
+    assert again['perlica_frames_dropped_total{reason="other_groups"}'] == 7
+    assert again['perlica_frames_dropped_total{reason="malformed"}'] == 5
     assert offline['perlica_actor_up{actor="outbox"}'] == 0
     assert offline['perlica_actor_up{actor="coordinator"}'] == 1
     assert offline['perlica_connection_fault{reason="offline"}'] == 1

@@ -90,6 +90,7 @@ def test_every_metric_has_its_place_on_the_dashboard(site: Site) -> None:
         "perlica_audit_events_total",
         "perlica_figures_failures_total",
         "perlica_figures_seconds",
+        "perlica_frames_dropped_total",
         "perlica_message_stored_timestamp_seconds",
         "perlica_operations_open_age_seconds",
         "perlica_send_attempts_total",

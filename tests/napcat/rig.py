@@ -92,7 +92,9 @@ def settings_for(napcat: NapCatStandIn, **changes: Any) -> NapCatSettings:
         "call_within_s": 2.0,
         "not_ready_retry_s": 0.1,
         "offline_hold_s": 0.1,
+        "removed_hold_s": 0.1,
         "queue_patience_s": 0.1,
+        "settle_within_s": 0.05,
         "catch_up": CatchUpSettings(page_messages=10, overlap_messages=2),
     }
     return NapCatSettings(**{**given, **changes})

@@ -91,7 +91,7 @@ def test_the_position_is_held_until_what_was_missed_is_stored(napcat: NapCatStan
     position = MemoryPosition(stored=5000)
     for number in range(5):
         napcat.say(MING, f"旧 {number}")
-    with LinkRig(settings_for(napcat), position=position) as rig:
+    with LinkRig(settings_for(napcat, recheck_s=0.05), position=position) as rig:
         rig.wait_ready()
         eventually(lambda: rig.queue.waiting_frames == 5)
 

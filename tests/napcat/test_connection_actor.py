@@ -112,7 +112,7 @@ def test_a_check_that_fails_ends_its_connection_and_the_next_one_catches_up(
         rig.wait_state("check_failed")
 
         assert rig.wait_text(said.text).from_history
-        rig.wait_ready(2)
+        rig.wait_ready()
 
 
 def test_an_unknown_message_rings_the_alarm(napcat: NapCatStandIn, tmp_path: Path) -> None:

@@ -54,14 +54,15 @@ def test_a_mute_is_tried_again_after_its_time(napcat: NapCatStandIn, tmp_path: P
 
 
 def test_after_a_removal_nothing_is_sent(service: Service, napcat: NapCatStandIn) -> None:
-    napcat.faults.next_calls(Refuse(result=110))
+    service.wait_row(service.enqueue("之前")[0], "sent")
+    napcat.remove_bot(is_noticed=False)
     (row,) = service.enqueue("被移出")
     eventually(lambda: service.row(row).last_error == "removed")
     (other,) = service.enqueue("也不发")
     service.barrier()
 
     assert service.row(other).attempt == 0
-    assert _sends(napcat) == 1
+    assert _sends(napcat) == 2
 
 
 def test_offline_pauses_until_the_account_is_back(service: Service, napcat: NapCatStandIn) -> None:

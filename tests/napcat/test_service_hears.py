@@ -16,8 +16,6 @@ from tests.behaviour.live import MEMBER, OWNER, LivePerlica, is_final, marker, w
 __all__ = ["live", "make_live", "model"]
 
 REACTION = "set_msg_emoji_like"
-READ_BACK = "get_group_msg_history"
-"""The first call after the connection is ready."""
 COUNT = "SELECT count(*) FROM group_messages"
 
 
@@ -36,7 +34,7 @@ def test_a_task_that_was_taken_is_marked_on_its_message(
 ) -> None:
     held = Held(reply=Reply(text="好"))
     model.add(held)
-    napcat.wait_for_call(READ_BACK)
+    wait_until(lambda: live.wires.connection_fault == "")
 
     first = napcat.say(MEMBER, "做一件事", mention=True)
     call = napcat.wait_for_call(REACTION)
@@ -54,7 +52,7 @@ def test_a_mark_that_cannot_be_set_costs_nothing_and_is_not_repeated(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn, fault: Any
 ) -> None:
     napcat.faults.next_calls(fault, action=REACTION)
-    napcat.wait_for_call(READ_BACK)
+    wait_until(lambda: live.wires.connection_fault == "")
 
     _answer(napcat, model)
     napcat.wait_for_call(REACTION)

@@ -167,8 +167,7 @@ def test_a_half_frame_is_finished_later() -> None:
 
 
 BROKEN = {
-    "invalid UTF-8": (frame(b"\xff\xfe"), "bad_utf8"),
-    "a reserved bit": (frame(b"x", rsv=4), "protocol"),
+    "a reserved bit of a ping": (frame(b"x", opcode=9, rsv=4), "protocol"),
     "an unknown opcode": (frame(b"x", opcode=7), "protocol"),
     "a frame over the limit": (frame(b"x" * (LIMIT_BYTES + 1))[:20], "too_large"),
     "fragments over the limit": (

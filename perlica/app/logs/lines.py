@@ -36,9 +36,15 @@ ID_FIELDS = (
     "free_bytes",
     "in_force",
     "kind",
+    "known",
+    "malformed",
+    "message_id",
     "message_row",
     "node",
     "operation",
+    "other_accounts",
+    "other_groups",
+    "other_kinds",
     "outbox",
     "policy",
     "ready",
@@ -51,6 +57,7 @@ ID_FIELDS = (
     "step",
     "task",
     "ticket",
+    "too_large",
     "version",
 )
 """Names that `extra` may carry: ids, codes and numbers of ours."""

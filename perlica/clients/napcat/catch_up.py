@@ -17,6 +17,8 @@ from perlica.domain.ids import GroupId
 
 HISTORY: Final = "get_group_msg_history"
 _MOST_REPORTED_GAPS: Final = 20
+_SMALLEST_FURTHER: Final = 2
+"""A page begins with the message that it is asked from: one message would never lead further."""
 
 Call = Callable[[str, Frame], Frame | None]
 """Calls an action with parameters; None when there was no answer."""
@@ -94,9 +96,10 @@ class _Reader:
         )
 
     def _read_page(self) -> str:
-        params = history_params(
-            self._settings.group_id, self._page_messages, before_id=self._oldest_id
-        )
+        count = self._page_messages
+        if self._oldest_id is not None:
+            count = max(_SMALLEST_FURTHER, count)
+        params = history_params(self._settings.group_id, count, before_id=self._oldest_id)
         page = messages_of(self._call(HISTORY, params))
         if page is None:
             return "unreadable"

@@ -10,9 +10,15 @@ from collections.abc import Callable
 from typing import Any
 
 from perlica.clients.napcat.calls import Answer, CallTable, OnAnswer
+from perlica.clients.napcat.inbound import DropCounts
 from perlica.clients.napcat.settings import NapCatSettings
-from perlica.clients.napcat.sieve import DropCounts
-from perlica.clients.napcat.wire import Wire, WireBroken, WriteFailed
+from perlica.clients.napcat.wire import (
+    TOO_LARGE,
+    FrameUnreadable,
+    Wire,
+    WireBroken,
+    WriteFailed,
+)
 from perlica.clients.onebot import (
     ALLOWED_ACTIONS,
     Frame,
@@ -49,8 +55,9 @@ class NapCatSocket:
         """Read until the connection ends; why it ended, as a stable word."""
         try:
             while True:
-                self._take(self._wire.receive())
+                self._read()
         except WireBroken as error:
+            self._dropped.too_large += error.code == TOO_LARGE
             self._set_fault(error.code)
         finally:
             self.has_ended.set()
@@ -132,6 +139,15 @@ class NapCatSocket:
             self._wire.write_ping()
         except WriteFailed as error:
             self.abort(error.code)
+
+    def _read(self) -> None:
+        try:
+            text = self._wire.receive()
+        except FrameUnreadable:
+            self._last_frame_s = time.monotonic()
+            self._dropped.malformed += 1
+            return
+        self._take(text)
 
     def _take(self, text: str | None) -> None:
         if text is None:

@@ -35,6 +35,19 @@ class InboundFrame:
     size_bytes: int = 0
 
 
+@dataclass(slots=True)
+class DropCounts:
+    """How many frames were dropped, and why; numbers only, and their names are for the log and
+    `/metrics`.
+    """
+
+    other_groups: int = 0
+    other_accounts: int = 0
+    other_kinds: int = 0
+    malformed: int = 0
+    too_large: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class _Packed:
     """A waiting frame: as bytes it takes a fifth of the memory."""
@@ -49,7 +62,7 @@ class _Packed:
 
 
 class InboundQueue:
-    """Bounded by frames and by bytes; any thread may call."""
+    """Bounded by frames and by bytes; any thread may call. `dropped` counts what never came in."""
 
     def __init__(self, *, most_frames: int = 32_768, most_bytes: int = 64 * 1024 * 1024) -> None:
         """Start empty."""
@@ -63,6 +76,7 @@ class InboundQueue:
         self._taken_count = 0
         self._settled_count = 0
         self._has_rung = False
+        self.dropped = DropCounts()
 
     def put(
         self,

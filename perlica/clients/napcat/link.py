@@ -12,15 +12,14 @@ from typing import Protocol
 from perlica.clients.napcat.backoff import Backoff
 from perlica.clients.napcat.calls import Answer, OnAnswer
 from perlica.clients.napcat.connection import AUTH_FAILED
-from perlica.clients.napcat.inbound import InboundQueue
+from perlica.clients.napcat.inbound import DropCounts, InboundQueue
 from perlica.clients.napcat.pages import HistoryPages
 from perlica.clients.napcat.position import HeldPosition, IntakePosition
 from perlica.clients.napcat.readiness import Readiness
 from perlica.clients.napcat.session import LinkSession
 from perlica.clients.napcat.settings import NapCatSettings
-from perlica.clients.napcat.sieve import DropCounts
 from perlica.clients.napcat.transport import Transport, Unreachable
-from perlica.clients.onebot import Frame
+from perlica.clients.onebot import Frame, says_removed
 
 _log = logging.getLogger(__name__)
 
@@ -62,7 +61,7 @@ class NapCatLink:
             lambda is_ready, reason: listener.state_changed(is_ready=is_ready, reason=reason)
         )
         self._backoff = Backoff(settings.backoff_first_s, settings.backoff_cap_s)
-        self._dropped = DropCounts()
+        self._dropped = queue.dropped
         self._is_stopping = threading.Event()
         self._is_draining = threading.Event()
         self._lock = threading.Lock()
@@ -126,7 +125,13 @@ class NapCatLink:
         if session is None or not self._readiness.is_ready:
             on_answer(Answer(wrote=False, response=None, fault="not_ready"))
             return
-        session.connection.start_call(frame, within_s=within_s, on_answer=on_answer)
+
+        def hear(answer: Answer) -> None:
+            if answer.response is not None and says_removed(answer.response):
+                session.hear_of_removal()
+            on_answer(answer)
+
+        session.connection.start_call(frame, within_s=within_s, on_answer=hear)
 
     def _run(self) -> None:
         while not self._is_stopping.is_set():

@@ -9,8 +9,8 @@ from typing import Final
 from perlica.clients.napcat.catch_up import CatchUp
 
 _SHRINK_BY: Final = 4
-_SMALLEST: Final = 2
-"""A page begins with the message that it is asked from: one message would never lead further."""
+_SMALLEST: Final = 1
+"""Of a page that is asked from no message; see `catch_up` for the others."""
 
 
 class HistoryPages:

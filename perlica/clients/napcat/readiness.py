@@ -17,6 +17,7 @@ from perlica.clients.onebot.fields import positive_number
 _log = logging.getLogger(__name__)
 
 READY: Final = "ready"
+CATCHING_UP: Final = "catching_up"
 _UNANSWERED_BEFORE_ABORT: Final = 2
 
 OnState = Callable[[bool, str], object]
@@ -80,13 +81,15 @@ class Checker:
         connection: NapCatSocket,
         settings: NapCatSettings,
         readiness: Readiness,
-        on_ready: Callable[[], object],
+        on_sound: Callable[[], bool],
     ) -> None:
-        """Prepare; `start` begins. `on_ready` runs in the checker's thread after each check."""
+        """Prepare; `start` begins. `on_sound` runs in the checker's thread after each check that
+        found no obstacle; until it says that the history is read, nothing may be sent.
+        """
         self._connection = connection
         self._settings = settings
         self._readiness = readiness
-        self._on_ready = on_ready
+        self._on_sound = on_sound
         self._poked = threading.Event()
         self._held_until_s = 0.0
         self._unanswered = 0
@@ -135,13 +138,15 @@ class Checker:
             return
         if reason:
             self._readiness.spoil(reason)
-        elif self._readiness.confirm(bad_news):
-            self._on_ready()
+        elif self._on_sound():
+            self._readiness.confirm(bad_news)
+        elif not self._connection.has_ended.is_set() and not self._readiness.is_ready:
+            self._readiness.spoil(CATCHING_UP)
 
     def _find_obstacle(self) -> str:
         """Why we may not send, '' when we may."""
         if self._readiness.is_ready:
-            return self._check_status()
+            return self._check_member() or self._check_status()
         return (
             self._check_account() or self._check_version() or self._check_member()
         ) or self._check_status()
@@ -157,8 +162,17 @@ class Checker:
         return "" if succeeded(self._ask("get_version_info", {})) else "no_version_info"
 
     def _check_member(self) -> str:
+        """Proof of membership: QQ itself is asked, and must speak of us in our group."""
         ids = {"group_id": str(self._settings.group_id), "user_id": str(self._settings.self_id)}
-        return "" if succeeded(self._ask("get_group_member_info", ids)) else "not_a_member"
+        answer = self._ask("get_group_member_info", {**ids, "no_cache": True})
+        if answer is None:
+            return "no_member_info"
+        fields = fields_of(answer)
+        is_ours = (
+            positive_number(fields.get("group_id")) == self._settings.group_id
+            and positive_number(fields.get("user_id")) == self._settings.self_id
+        )
+        return "" if succeeded(answer) and is_ours else "not_a_member"
 
     def _check_status(self) -> str:
         status = self._ask("get_status", {})

@@ -8,17 +8,16 @@ from collections.abc import Callable
 
 from perlica.clients.napcat.catch_up import CatchUp, read_missed
 from perlica.clients.napcat.connection import NapCatSocket
-from perlica.clients.napcat.inbound import InboundFrame, InboundQueue
+from perlica.clients.napcat.inbound import DropCounts, InboundFrame, InboundQueue
 from perlica.clients.napcat.pages import HistoryPages
 from perlica.clients.napcat.position import HeldPosition
 from perlica.clients.napcat.readiness import Checker, Readiness
 from perlica.clients.napcat.settings import NapCatSettings
-from perlica.clients.napcat.sieve import Destination, DropCounts, Sieve
+from perlica.clients.napcat.sieve import Destination, Sieve
 from perlica.clients.napcat.wire import TOO_LARGE, Wire, WireBroken
 from perlica.clients.onebot import Frame, NoticeKind, may_be_command, parse_notice
 
 _CATCH_UP_TRIES = 3
-_SETTLE_S = 5.0
 _CHECKER_END_S = 5.0
 
 
@@ -56,7 +55,7 @@ class LinkSession:
         self._failed_tries = 0
         self._mark: int | None = None
         self.connection = NapCatSocket(wire, settings, on_event=self._take, dropped=dropped)
-        self._checker = Checker(self.connection, settings, readiness, self._became_ready)
+        self._checker = Checker(self.connection, settings, readiness, self._is_caught_up)
 
     def run(self) -> str:
         """Read until the connection ends; why it ended."""
@@ -65,6 +64,11 @@ class LinkSession:
         if self._has_lifecycle:
             self._checker.join(_CHECKER_END_S)
         return fault
+
+    def hear_of_removal(self) -> None:
+        """QQ refused a send because we are no member; the notice may have been lost."""
+        self._checker.hold_off(self._settings.removed_hold_s)
+        self._lose("removed")
 
     def keep_alive(self) -> None:
         """Once a second, from outside."""
@@ -99,7 +103,7 @@ class LinkSession:
 
     def _take_in(self, frame: Frame, size_bytes: int) -> None:
         if frame.get("post_type") == "notice" and _removes_us(frame):
-            self._lose("removed")
+            self.hear_of_removal()
         if self._is_draining() and frame.get("post_type") == "message":
             return
         item = InboundFrame(frame=frame, size_bytes=size_bytes)
@@ -139,18 +143,24 @@ class LinkSession:
 
     # -- in the checker's thread -----------------------------------------------------------
 
-    def _became_ready(self) -> None:
+    def _is_caught_up(self) -> bool:
+        """Read what may be missing, and give intake a moment to store it; whether it is read.
+
+        What was said meanwhile decides what is still to be sent: a recall, a `.cancel`.
+        """
         losses, holds = self._position.counts
         if self._caught_up != losses:
             self._catch_up(losses, holds)
         elif self._held != holds:
             self._held, self._mark = holds, self._queue.mark()
         if self._mark is None:
-            return
-        if self._queue.is_settled(self._mark, _SETTLE_S, self.connection.has_ended.is_set):
+            return self._caught_up == losses
+        has_ended = self.connection.has_ended.is_set
+        if self._queue.is_settled(self._mark, self._settings.settle_within_s, has_ended):
             self._mark = None
             if not self._is_draining():
                 self._position.release(self._held)
+        return self._caught_up == losses
 
     def _catch_up(self, losses: int, holds: int) -> None:
         found = self._pages.take_all_there_is() or self._read_missed()

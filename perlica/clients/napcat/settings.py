@@ -56,7 +56,11 @@ class NapCatSettings:
     not_ready_retry_s: float = 10.0
     offline_hold_s: float = 30.0
     """After `bot_offline` heartbeats still say online for a while."""
+    removed_hold_s: float = 60.0
+    """After a sign of removal: a member list that lags behind must start no flood of refusals."""
     frame_limit_bytes: int = 8 * 1024 * 1024
+    settle_within_s: float = 5.0
+    """How long sending waits for intake to store what was read back."""
     queue_patience_s: float = 5.0
     """How long the reader waits for room before it reconnects to catch up."""
     catch_up: CatchUpSettings = field(default_factory=CatchUpSettings)

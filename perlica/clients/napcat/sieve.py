@@ -3,9 +3,9 @@
 The group is looked at first; a frame of another group is dropped here and leaves no trace.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from perlica.clients.napcat.inbound import DropCounts
 from perlica.clients.napcat.settings import NapCatSettings
 from perlica.clients.onebot import Frame, group_of, is_group_event, self_of
 
@@ -19,16 +19,6 @@ class Destination(StrEnum):
     offline = "offline"
     stranger = "stranger"
     nowhere = "nowhere"
-
-
-@dataclass(slots=True)
-class DropCounts:
-    """How many frames were dropped, and why; numbers only."""
-
-    other_groups: int = 0
-    other_accounts: int = 0
-    other_kinds: int = 0
-    malformed: int = 0
 
 
 class Sieve:

@@ -15,6 +15,9 @@ from perlica.domain.errors import PerlicaError
 _log = logging.getLogger(__name__)
 _MOST_FRAGMENTS: Final = 1_024
 TOO_LARGE: Final = "too_large"
+_DATA: Final = frozenset(
+    {websocket.ABNF.OPCODE_CONT, websocket.ABNF.OPCODE_TEXT, websocket.ABNF.OPCODE_BINARY}
+)
 _READ_BYTES: Final = 64 * 1024
 """Read at once: in a flood each call of `recv` costs a turn of the interpreter's lock."""
 
@@ -23,6 +26,10 @@ Role = Literal["client", "server"]
 
 class WireBroken(PerlicaError):
     """The connection has ended or cannot be trusted any more; `code` says why."""
+
+
+class FrameUnreadable(PerlicaError):
+    """One message cannot be read, the connection can: it was compressed, or is not UTF-8."""
 
 
 class WriteFailed(WireBroken):
@@ -39,9 +46,28 @@ class _TooLarge(websocket.WebSocketProtocolException):
 
 
 class _BoundedFrames(websocket.frame_buffer):
-    """Refuses a frame by the length it announces, before its payload is read."""
+    """Refuses a frame by the length it announces, before its payload is read.
+
+    A data frame with reserved bits, a compressed one, is read whole and remembered as unreadable:
+    no extension was agreed on, and its neighbours are what they would be without it.
+    """
 
     limit_bytes: int
+    _is_reserved = False
+
+    def recv_header(self) -> None:
+        super().recv_header()
+        if self.header is None:
+            return
+        fin, *reserved, opcode, has_mask, length_bits = self.header
+        if any(reserved) and opcode in _DATA:
+            self._is_reserved = True
+            self.header = (fin, 0, 0, 0, opcode, has_mask, length_bits)
+
+    def take_reserved(self) -> bool:
+        """Whether any frame of the message that just ended had reserved bits."""
+        found, self._is_reserved = self._is_reserved, False
+        return found
 
     def recv_length(self) -> None:
         super().recv_length()
@@ -74,8 +100,9 @@ class Wire(websocket.WebSocket):
         super().__init__(enable_multithread=True, skip_utf8_validation=True)
         self._role = role
         self._ahead = memoryview(b"")
-        self.frame_buffer = _BoundedFrames(self._recv, skip_utf8_validation=True)
-        self.frame_buffer.limit_bytes = frame_limit_bytes
+        self._frames = _BoundedFrames(self._recv, skip_utf8_validation=True)
+        self._frames.limit_bytes = frame_limit_bytes
+        self.frame_buffer = self._frames
         self.cont_frame = _BoundedFragments(fire_cont_frame=False, skip_utf8_validation=True)
         self.cont_frame.limit_bytes = frame_limit_bytes
 
@@ -87,7 +114,8 @@ class Wire(websocket.WebSocket):
     def receive(self) -> str | None:
         """One message as text; '' for a control frame; None when nothing came in time.
 
-        Raises: WireBroken when the connection ended or broke the protocol; it quotes nothing.
+        Raises: FrameUnreadable for one message that no further read depends on, WireBroken when
+        the connection ended or broke the protocol; both quote nothing.
         """
         try:
             opcode, frame = self.recv_data_frame(control_frame=True)
@@ -106,6 +134,8 @@ class Wire(websocket.WebSocket):
             raise WireBroken("closed", "NapCat closed the connection")
         if opcode not in {websocket.ABNF.OPCODE_TEXT, websocket.ABNF.OPCODE_BINARY}:
             return ""
+        if self._frames.take_reserved():
+            raise FrameUnreadable("compressed", "NapCat sent a compressed frame")
         return _decode(frame.data)
 
     def write(self, text: str) -> None:
@@ -161,4 +191,4 @@ def _decode(payload: bytes | str) -> str:
     try:
         return bytes(payload).decode("utf-8")
     except UnicodeDecodeError:
-        raise WireBroken("bad_utf8", "NapCat sent a frame that is not UTF-8") from None
+        raise FrameUnreadable("bad_utf8", "NapCat sent a frame that is not UTF-8") from None

@@ -10,6 +10,7 @@ from perlica.clients.onebot.answers import (
     is_answer,
     is_token_refusal,
     messages_of,
+    says_removed,
     sent_id,
     succeeded,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "new_echo",
     "parse_message",
     "parse_notice",
+    "says_removed",
     "self_of",
     "sent_id",
     "succeeded",

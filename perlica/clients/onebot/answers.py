@@ -102,6 +102,11 @@ def classify_send_failure(response: Frame) -> SendOutcome:
     return SendOutcome.unknown_mention if message == _UNKNOWN_MENTION else SendOutcome.unknown
 
 
+def says_removed(response: Frame) -> bool:
+    """Whether QQ refused because the account is no member of the group."""
+    return classify_send_failure(response) is SendOutcome.refused_removed
+
+
 def _classify_refusal(message: str) -> SendOutcome:
     result = _KERNEL_RESULT.search(message)
     number = int(result[1]) if result else None

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterable
 
 from perlica.demo.napcat.agenda import Agenda
-from perlica.demo.napcat.connection import Connection
+from perlica.demo.napcat.connection import WHOLE_TEXT, Connection
 from perlica.demo.napcat.events import Frame
 from perlica.demo.napcat.faults import (
     CutFrame,
@@ -87,10 +87,10 @@ class Broadcast:
             self._send([text])
             self._release()
 
-    def push_payload(self, payload: bytes) -> None:
-        """Send a text frame of exactly these bytes."""
+    def push_payload(self, payload: bytes, first: int = WHOLE_TEXT) -> None:
+        """Send a frame of exactly these bytes; a text frame, unless its `first` byte is another."""
         for connection in self.listeners:
-            connection.send_payload(payload)
+            connection.send_payload(payload, first)
 
     def _release(self) -> None:
         with self._lock:

@@ -37,6 +37,9 @@ CLOSING_S = 2.0
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 UPGRADE_REQUIRED = 426
 
+WHOLE_TEXT = 0x81
+"""The first byte of a text frame that is a whole message."""
+
 Then = Literal["go on", "close", "stall", "hang up"]
 
 
@@ -135,9 +138,9 @@ class Connection:
             frame = self._frame(TextMessage(data=text))
             self._outbox.put((frame[: max(len(frame) // 2, 1)], then))
 
-    def send_payload(self, payload: bytes) -> None:
-        """Queue a text frame with exactly these bytes, valid UTF-8 or not."""
-        self._queue_payload(payload, lambda _head, plain: plain)
+    def send_payload(self, payload: bytes, first: int = WHOLE_TEXT) -> None:
+        """Queue a frame with exactly these bytes, valid UTF-8 or not, behind this first byte."""
+        self._queue_payload(payload, lambda _head, plain: plain, first)
 
     def close(self, code: int = CloseReason.NO_STATUS_RCVD) -> None:
         """Close politely; without a code the frame is empty and the peer sees 1005, as NapCat."""
@@ -168,13 +171,15 @@ class Connection:
                 thread.join()
         self._sock.close()
 
-    def _queue_payload(self, payload: bytes, mask: Callable[[bytes, bytes], bytes]) -> None:
+    def _queue_payload(
+        self, payload: bytes, mask: Callable[[bytes, bytes], bytes], first: int
+    ) -> None:
         """Let the protocol frame as many other bytes, then put ours behind its header."""
         with self._lock:
             frame = self._frame(TextMessage(data="x" * len(payload)))
             if frame:
                 head = frame[: len(frame) - len(payload)]
-                self._outbox.put((head + mask(head, payload), "go on"))
+                self._outbox.put((bytes([first]) + head[1:] + mask(head, payload), "go on"))
 
     def _queue(self, *events: Event, then: Then = "go on") -> None:
         with self._lock:

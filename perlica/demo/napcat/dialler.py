@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from wsproto import ConnectionType
 from wsproto.events import AcceptConnection, Request
 
-from perlica.demo.napcat.connection import RECEIVE_BYTES, Connection, Host
+from perlica.demo.napcat.connection import RECEIVE_BYTES, WHOLE_TEXT, Connection, Host
 
 HANDSHAKE_S = 2.0
 MASK_BYTES = 4
@@ -30,9 +30,9 @@ class DialledConnection(Connection):
         self._url = urlsplit(url)
         self._said = headers
 
-    def send_payload(self, payload: bytes) -> None:
-        """Queue a text frame of these bytes, masked as a client must."""
-        self._queue_payload(payload, self._mask)
+    def send_payload(self, payload: bytes, first: int = WHOLE_TEXT) -> None:
+        """Queue a frame of these bytes, masked as a client must."""
+        self._queue_payload(payload, self._mask, first)
 
     def _mask(self, head: bytes, payload: bytes) -> bytes:
         key = head[-MASK_BYTES:]

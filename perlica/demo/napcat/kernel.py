@@ -102,7 +102,11 @@ class Kernel:
         return tuple(m for m in self.history.of_group(group_id) if not m.while_offline)
 
     def member(self, group_id: int, user_id: int) -> Member | None:
-        """The member as NapCat's cache has him, or None when the cache lacks him."""
+        """The member as NapCat's cache has him, or None when the cache lacks him, as it does all
+        of a group that the account has left.
+        """
+        if group_id in self._removed:
+            return None
         group = next((g for g in self.account.groups if g.group_id == group_id), None)
         member = None if group is None else group.find(user_id)
         return member if member is not None and member.cached else None
@@ -142,6 +146,10 @@ class Kernel:
     def remove(self, group_id: int) -> None:
         """The account is no longer in the group."""
         self._removed.add(group_id)
+
+    def take_back(self, group_id: int) -> None:
+        """The account is in the group again."""
+        self._removed.discard(group_id)
 
     def rename(self, group_id: int, user_id: int, card: str) -> str:
         """Give a member another card; returns the old card, or the nickname when it was empty."""

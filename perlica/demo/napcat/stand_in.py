@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from perlica.demo.napcat import events
 from perlica.demo.napcat.call_desk import Call
-from perlica.demo.napcat.connection import Connection
+from perlica.demo.napcat.connection import WHOLE_TEXT, Connection
 from perlica.demo.napcat.events import Frame
 from perlica.demo.napcat.kernel import Draft
 from perlica.demo.napcat.message import Message
@@ -86,11 +86,18 @@ class NapCatStandIn(NapCatServer):
             self.kernel.unmute(group or self.group_id)
             self._announce_ban(group, by, 0)
 
-    def remove_bot(self, *, group: int | None = None, by: int = 0) -> None:
+    def take_bot_back(self, *, group: int | None = None) -> None:
+        """The account is a member again; nobody says so."""
+        with self._lock:
+            self.kernel.take_back(group or self.group_id)
+
+    def remove_bot(self, *, group: int | None = None, by: int = 0, is_noticed: bool = True) -> None:
         """The account is thrown out of the group; sends are refused with 110."""
         with self._lock:
             group_id = group or self.group_id
             self.kernel.remove(group_id)
+            if not is_noticed:
+                return
             notice = events.group_decrease(
                 self.self_id,
                 group_id=group_id,
@@ -138,9 +145,12 @@ class NapCatStandIn(NapCatServer):
         """Push a text frame that need not be JSON."""
         self._broadcast.push_text(text_frame)
 
-    def inject_bytes(self, payload: bytes) -> None:
-        """Push a text frame of exactly these bytes, such as invalid UTF-8 (S25)."""
-        self._broadcast.push_payload(payload)
+    def inject_bytes(self, payload: bytes, first: int = WHOLE_TEXT) -> None:
+        """Push a text frame of exactly these bytes, such as invalid UTF-8 (S25).
+
+        With another `first` byte the frame is binary (0x82) or compressed (0xC1).
+        """
+        self._broadcast.push_payload(payload, first)
 
     def inject_oversized(self, size_bytes: int) -> None:
         """Push a well-formed frame of `size_bytes`, for the client's own limit (A16)."""

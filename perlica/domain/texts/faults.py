@@ -36,6 +36,13 @@ FAULTS: Final[Mapping[str, Text]] = {
     "no_lifecycle": Text(zh="NapCat 没有按协议开始", en="NapCat did not begin as it should"),
     "no_login_info": Text(zh="NapCat 没有给出登录账号", en="NapCat did not tell its account"),
     "no_version_info": Text(zh="NapCat 没有给出版本", en="NapCat did not tell its version"),
+    "no_member_info": Text(
+        zh="NapCat 没有给出群成员信息", en="NapCat did not tell of the account's membership"
+    ),
+    "removed": Text(zh="账号已不在这个群里", en="the account is no longer in this group"),
+    "catching_up": Text(
+        zh="正在补读断开期间的消息", en="reading what was said while the connection was away"
+    ),
     "no_status": Text(zh="NapCat 没有给出状态", en="NapCat did not tell its status"),
     "wrong_account": Text(zh="NapCat 登录的是别的账号", en="NapCat uses another account"),
     "not_a_member": Text(zh="账号不在这个群里", en="the account is not in this group"),
