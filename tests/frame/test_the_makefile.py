@@ -15,6 +15,7 @@ TARGETS = (
     "check",
     "fix",
     "bench",
+    "mutants",
     "doctor",
     "gate",
     "lock",
