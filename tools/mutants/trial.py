@@ -26,8 +26,10 @@ _PATIENCE: Final = 3.0
 _PATIENCE_MORE_S: Final = 30.0
 _MOST_TESTS: Final = 60
 _FAILED: Final = 1
+_MOST_UNFIT: Final = 5
 _QUIET: Final = ("-q", "-x", "-p", "no:randomly", "-p", "no:cacheprovider", "--no-header")
-_TOOK: Final = re.compile(r"^([0-9.]+)s (?:call|setup)\s+(\S+)", re.MULTILINE)
+_FELL: Final = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
+_TOOK: Final = re.compile(r"^([0-9.]+)s (?:call|setup)\s+(\S.*?)\s*$", re.MULTILINE)
 
 
 class Verdict(StrEnum):
@@ -107,6 +109,8 @@ class Sight:
         self._times = folder / f"{room.name}.times"
         self._data = CoverageData(basename=str(self._file))
         self._took_s: dict[str, float] = {}
+        self.unfit: frozenset[str] = frozenset()
+        """Tests that failed without any change: they can notice nothing."""
 
     def measure(self) -> str:
         """Run all tests of the room once, unless that was done; what went wrong, "" if nothing."""
@@ -119,12 +123,15 @@ class Sight:
                 *("-p", "no:randomly", "-p", "no:cacheprovider", "--timeout=300"),
             ]
             code, output = self._tree.run(arguments, None)
-            if code != 0:
+            failed = _FELL.findall(output)
+            if code not in {0, _FAILED} or len(failed) > _MOST_UNFIT:
                 return output[-3000:]
             self._gather()
             self._times.write_text(output, encoding="utf-8")
         self._data.read()
-        for took, test in _TOOK.findall(self._times.read_text(encoding="utf-8")):
+        text = self._times.read_text(encoding="utf-8")
+        self.unfit = frozenset(_FELL.findall(text))
+        for took, test in _TOOK.findall(text):
             self._took_s[test] = self._took_s.get(test, 0.0) + float(took)
         return ""
 
@@ -143,6 +150,7 @@ class Sight:
         """The tests that run the line, quick ones first."""
         lines = self._data.contexts_by_lineno(str(self._tree.path / change.path))
         names = {context.partition("|")[0] for context in lines.get(change.line, ()) if context}
+        names -= self.unfit
         return sorted(names, key=lambda name: (self._took_s.get(name, 0.0), name))
 
     def took_s(self, tests: Iterable[str]) -> float:
