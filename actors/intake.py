@@ -33,7 +33,7 @@ from perlica.commands.grammar import FREE_TEXT_ARGUMENTS, Malformed, Parsed, Unk
 from perlica.domain.clock import now_ms
 from perlica.domain.errors import Misconfigured, StoreUnavailable
 from perlica.domain.ids import GroupId, MessageId, RowId, UserId
-from perlica.domain.message import IncomingGroupMessage, SegmentKind
+from perlica.domain.message import IncomingGroupMessage
 from perlica.domain.outbox import OutboxKind
 from perlica.domain.texts import Language
 from perlica.domain.texts.notices import (
@@ -241,7 +241,7 @@ class Intake:
         if not item.content.content:
             self._reply(item.message, UNSCANNABLE.say(language))
             return []
-        if _is_empty_request(item.message):
+        if item.message.asks_for_nothing:
             self._reply(item.message, EMPTY_REQUEST.say(language))
             return []
         limit = self.settings.trigger_code_points
@@ -373,14 +373,3 @@ class Intake:
             _log.error("an audit event could not be scanned", extra={"kind": kind})
             return
         AuditStore(self.database).add_event(kind, actor="intake", detail=detail)
-
-
-def _is_empty_request(message: IncomingGroupMessage) -> bool:
-    """Only our mention and nothing else: nothing to do, unless something is quoted."""
-    if message.quoted_id is not None:
-        return False
-    return not "".join(
-        segment.text
-        for segment in message.segments
-        if not (segment.kind is SegmentKind.at and segment.target == message.self_id)
-    ).strip()
