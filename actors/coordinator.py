@@ -30,17 +30,15 @@ from actors.progress import ProgressSettings, report_progress
 from actors.restart import count_crash, note_ordered_stop
 from actors.sandbox_desk import SANDBOX_COMMANDS
 from perlica.commands.names import CommandName
-from perlica.domain.approval import TicketState
+from perlica.domain.approval import LIVING_STATES, TicketState
 from perlica.domain.cancel import CancelToken
 from perlica.domain.clock import monotonic_s, now_ms
 from perlica.domain.errors import StaleState, StoreUnavailable
 from perlica.domain.ids import RowId, TaskId
-from perlica.domain.plan import Level
 from perlica.domain.task import EndReason, TaskState
-from perlica.gateway.tickets import audit_detail
+from perlica.gateway.tickets import void_ticket
 from perlica.session.ending import TaskEnder
-from perlica.stores.approvals import ApprovalStore
-from perlica.stores.audit import AuditStore
+from perlica.stores.approvals import ApprovalStore, Ticket
 from perlica.stores.commands import CommandStore
 from perlica.stores.database import Database
 from perlica.stores.outbox import OutboxStore
@@ -118,7 +116,16 @@ class TaskCoordinator(PerlicaActor):
             self._ender.end(
                 interrupted, after=TaskState.failed, reason=EndReason.crashed_repeatedly
             )
+        self._end_what_the_stop_outlasted()
         self._give_up_unasked()
+
+    def _end_what_the_stop_outlasted(self) -> None:
+        """A running process ends a task in time; one that is too old now ran out while we were
+        stopped, and says so.
+        """
+        task = self._tasks.active_task()
+        if task is not None and self._has_run_out(task):
+            self._ender.end(task, after=TaskState.failed, reason=EndReason.service_stopped)
 
     def end(self) -> None:
         """Leave what is in hand to the next process and close the connection."""
@@ -218,12 +225,14 @@ class TaskCoordinator(PerlicaActor):
         tell_safely(self._wires.outbox, OutboxRung())
 
     def _recall(self, row: RowId) -> None:
-        """A recalled trigger takes back a task that has not started (A13)."""
+        """A recalled request ends its task however far it is, a recalled order its question."""
         task = self._tasks.active_task()
-        if task is None or task.trigger_row != row:
-            return
-        if task.state in {TaskState.received, TaskState.contextualizing}:
+        if task is not None and task.trigger_row == row:
             self._end(task, after=TaskState.cancelled, reason=EndReason.recalled)
+            return
+        ticket = ApprovalStore(self._database).find_for_command(row)
+        if ticket is not None and ticket.state in LIVING_STATES:
+            self._void(ticket, EndReason.recalled)
 
     # --- questions that nobody can read -----------------------------------------------------
 
@@ -236,16 +245,13 @@ class TaskCoordinator(PerlicaActor):
         if task is not None and task.id == ticket.task_id:
             self._end(task, after=TaskState.failed, reason=EndReason.approval_undeliverable)
             return
-        with self._database.transaction():
-            ApprovalStore(self._database).void(ticket.id)
-            AuditStore(self._database).add_event(
-                "ticket.void",
-                actor="perlica",
-                detail=audit_detail({"reason": EndReason.approval_undeliverable.value}),
-                task_id=ticket.task_id,
-                ticket_id=ticket.id,
-                level=Level.high,
-            )
+        self._void(ticket, EndReason.approval_undeliverable)
+
+    def _void(self, ticket: Ticket, reason: EndReason) -> None:
+        """End a ticket that no task waits for, and tell the group."""
+        language = self._desk.language
+        void_ticket(self._database, ticket, reason=reason.value, language=language)
+        tell_safely(self._wires.outbox, OutboxRung())
 
     def _give_up_unasked(self) -> None:
         """At the start: questions whose sending was given up just before the process died."""
@@ -283,6 +289,9 @@ class TaskCoordinator(PerlicaActor):
         self._is_draining = True
         if self._in_hand is not None:
             self._in_hand.cancel.leave()
+        task = self._tasks.active_task()
+        if task is not None:
+            _log.info("task left for the next start", extra={"task": task.id, "step": task.step})
 
     # --- commands ---------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from actors.intake_items import (
     key_of,
     key_of_message,
 )
-from actors.intake_judging import is_empty_request, is_fresh
+from actors.intake_judging import is_fresh
 from actors.intake_preparing import NameScanner, Preparer
 from actors.messages import (
     CommandGiven,
@@ -251,7 +251,7 @@ class Intake:
         if not item.content.content:
             self._reply(item.message, UNSCANNABLE.say(language))
             return []
-        if is_empty_request(item.message):
+        if item.message.asks_for_nothing:
             self._reply(item.message, EMPTY_REQUEST.say(language))
             return []
         limit = self.settings.trigger_code_points

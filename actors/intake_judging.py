@@ -1,4 +1,4 @@
-"""Whether a message of a member may begin anything: not when it is empty, and not when it is old.
+"""Whether a message of a member may still begin anything: not when it is old.
 
 Asked by `actors.intake` once the message is stored.
 """
@@ -6,7 +6,7 @@ Asked by `actors.intake` once the message is stored.
 from typing import Final
 
 from perlica.domain.clock import now_ms
-from perlica.domain.message import IncomingGroupMessage, SegmentKind
+from perlica.domain.message import IncomingGroupMessage
 
 _LIVE_WITHIN_MS: Final = 3_600_000
 """How late a message that comes live may be: clocks differ by minutes, not by hours."""
@@ -19,14 +19,3 @@ def is_fresh(message: IncomingGroupMessage, within_ms: int) -> bool:
     if not message.from_history:
         within_ms = max(within_ms, _LIVE_WITHIN_MS)
     return now_ms() - message.sent_at_ms <= within_ms
-
-
-def is_empty_request(message: IncomingGroupMessage) -> bool:
-    """Only our mention and nothing else: nothing to do, unless something is quoted."""
-    if message.quoted_id is not None:
-        return False
-    return not "".join(
-        segment.text
-        for segment in message.segments
-        if not (segment.kind is SegmentKind.at and segment.target == message.self_id)
-    ).strip()

@@ -139,14 +139,13 @@ class Preparer:
             )
         role = role_of(message.user_id, owners=self.owners, members=self.members)
         command = _command_of(message) if role is not None else None
-        is_control = command is not None and not (
-            isinstance(command, Unknown) and not command.wants_hint(mentions_us=message.mentions_us)
-        )
+        is_control = command is not None
         is_trigger = role is not None and message.mentions_us
-        if is_control:
+        if isinstance(command, Parsed):
             text = mask_line(message.command_line or message.plain_text)
         else:
             text = self._without_tickets(message.plain_text)
+            text = mask_line(text) if is_control else text
         return Prepared(
             message=message,
             role=role,
@@ -154,7 +153,7 @@ class Preparer:
             name=self.names.protect(self._without_tickets(message.display_name)),
             content=protect(text, Channel.MESSAGE),
             attachments=_attachments_of(message),
-            command=command if is_control else None,
+            command=command,
         )
 
 

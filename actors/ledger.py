@@ -21,7 +21,7 @@ from perlica.domain.outbox import OutboxKind
 from perlica.domain.plan import Level
 from perlica.domain.texts import Language
 from perlica.domain.texts.notices import say_ticket_expired
-from perlica.gateway.tickets import audit_detail
+from perlica.gateway.tickets import audit_detail, void_ticket
 from perlica.protection import Channel, protect
 from perlica.stores.approvals import ApprovalStore, Ticket
 from perlica.stores.audit import AuditStore
@@ -31,7 +31,7 @@ from perlica.stores.outbox import OutboxStore
 
 _log = logging.getLogger(__name__)
 
-_DECIDED = frozenset({Verdict.approved, Verdict.denied})
+_ENDS_THE_WAIT = frozenset({Verdict.approved, Verdict.denied, Verdict.too_many_attempts})
 
 
 class ApprovalLedger(PerlicaActor):
@@ -55,8 +55,9 @@ class ApprovalLedger(PerlicaActor):
         self._timer = TicketTimer()
 
     def begin(self) -> None:
-        """Open the connection."""
+        """Open the connection; a question that nobody can answer any more is over."""
         self._database = Database.open(self._path)
+        self._void_without_owner()
 
     def end(self) -> None:
         """Close the connection."""
@@ -86,7 +87,7 @@ class ApprovalLedger(PerlicaActor):
             verdict, ticket = self._judge(command)
             text = answer_verdict(_ticket_of(command), verdict, self._language)
             answer_command(self._database, command, text)
-        if ticket is not None and verdict in _DECIDED:
+        if ticket is not None and verdict in _ENDS_THE_WAIT:
             self._tell_decided(ticket)
         tell_safely(self._wires.outbox, OutboxRung())
 
@@ -109,6 +110,12 @@ class ApprovalLedger(PerlicaActor):
             level=Level.high,
         )
         return verdict, ticket
+
+    def _void_without_owner(self) -> None:
+        """None of those who were asked is an Owner any more: the ten minutes would be in vain."""
+        for ticket in ApprovalStore(self._database).list_pending(now_ms()):
+            if ticket.owners.isdisjoint(self._owners):
+                void_ticket(self._database, ticket, reason="owner_removed", language=self._language)
 
     def _expire(self) -> None:
         store = ApprovalStore(self._database)

@@ -5,17 +5,18 @@ text. What is handed on never holds a ticket's code, only its digest; arguments 
 `FREE_TEXT_ARGUMENTS` are a person's own words and have to be protected before they are stored.
 """
 
-import difflib
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from perlica.commands.disguises import find_meant
 from perlica.commands.names import CommandName, Mistake
 from perlica.commands.sandbox_grammar import read_image, read_node, read_orphans, read_sbx
 from perlica.domain.approval import digest_code
 from perlica.domain.ids import TicketId
 from perlica.domain.message import IncomingGroupMessage, SegmentKind
+from perlica.domain.texts.visible import is_turned, without_invisible
 
 MAX_LINE_CODE_POINTS = 300
 FREE_TEXT_ARGUMENTS = frozenset({"reason", "purpose", "introduction"})
@@ -25,10 +26,9 @@ _TICKET = re.compile(r"[2-9A-HJKMNP-Z]{5}")
 _CODE = re.compile(r"[0-9]{6}")
 _TASK = re.compile(r"T-[2-9A-HJKMNP-Z]{6}")
 _OPERATION = re.compile(r"op-[0-9a-f]{24}")
-_COMMAND = re.compile(r"\.([A-Za-z][A-Za-z0-9_-]*)(?=\s|$)")
-_ANY_DOT = re.compile(r"[.．。｡․](?=[A-Za-zＡ-Ｚａ-ｚ])")
-_LETTERS = re.compile(r"[a-z]+")
-_DIGITS = re.compile(r"\d(?:[\s-]?\d){3,}")
+_COMMAND = re.compile(r"\.([a-z]+)(?=\s|$)")
+_DOTS = (".", "．", "。", "｡", "․")
+_DIGITS = re.compile(r"\d(?:[^\w\n]{0,3}\d){3,}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,15 +57,10 @@ class Malformed:
 class Unknown:
     """A dot and a word that is no command; `resembles` is the command it is close to.
 
-    Store it masked when it resembles one (it may hold a code). Nobody needs a hint about
-    `.gitignore` in ordinary talk, so `wants_hint` asks whether we were mentioned.
+    Store it masked, it may hold a code, and never as talk.
     """
 
     resembles: CommandName | None
-
-    def wants_hint(self, *, mentions_us: bool) -> bool:
-        """Whether a listed member should be told that this is no command."""
-        return mentions_us or self.resembles is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,82 +75,97 @@ def parse_line(line: str) -> ParsedLine:
     """What the line says. The command's name must be exact; its arguments are read generously.
 
     Full-width digits, letters and spaces count as their plain forms, letters in either case, and
-    invisible characters that came along with a copy are dropped.
+    invisible characters that came along with a copy are dropped. A line that may be shown in
+    another order than it is read decides nothing, nor does one whose name is disguised.
     """
     named = _COMMAND.match(line)
-    if named is None:
-        return _parse_near_miss(line)
-    word = named.group(1)
-    name = _NAMES.get(word)
-    if name is None:
-        return _unknown(word)
+    name = _NAMES.get(named.group(1)) if named else None
+    if named is None or name is None:
+        return _parse_disguised(line)
     if len(line) > MAX_LINE_CODE_POINTS:
         return Malformed(name=name, mistake=Mistake.too_long)
+    if is_turned(line):
+        return Malformed(name=name, mistake=Mistake.hidden_signs)
     read = _READERS[name](line[named.end() :])
     if isinstance(read, Mistake):
         return Malformed(name=name, mistake=read)
     return Parsed(name=name, arguments=read)
 
 
-def near_miss(message: IncomingGroupMessage) -> Malformed | None:
+def near_miss(message: IncomingGroupMessage) -> Malformed | Unknown | None:
     """What is wrong with a message that means a command without being one; None for all others.
 
-    For messages whose `command_line` is None: `。approve K7Q2M 123456`, or a command typed as the
-    answer to a quoted message, executes nothing, yet it holds a code and must not become a task.
+    For messages whose `command_line` is None: `。approve K7Q2M 123456`, a command behind invisible
+    signs or on a later line, or typed as the answer to a quoted message: it executes nothing, yet
+    it may hold a code, must not become a task, and whoever typed it is told.
     """
-    quoted = False
+    opening, mistake = "", Mistake.wrong_form
     for segment in message.segments:
         if segment.kind is SegmentKind.reply:
-            quoted = True
-        elif segment.kind is SegmentKind.text and segment.text.strip():
-            return _miss_of(segment.text.strip().splitlines()[0].strip(), quoted=quoted)
-        elif segment.kind not in {SegmentKind.at, SegmentKind.text}:
-            return None
+            mistake = Mistake.quoted
+        elif segment.kind is SegmentKind.at and segment.target != message.self_id:
+            mistake = Mistake.not_first
+        elif segment.kind is SegmentKind.text:
+            opening += segment.text
+        elif segment.kind is not SegmentKind.at:
+            break
+        if without_invisible(opening).strip():
+            return _miss_of(opening, mistake)
     return None
 
 
-def _miss_of(line: str, *, quoted: bool) -> Malformed | None:
+def _miss_of(opening: str, mistake: Mistake) -> Malformed | Unknown | None:
+    """What is wrong with the first line that shows anything; `mistake` is what stood before it."""
+    lines = opening.splitlines()
+    number = next(n for n, line in enumerate(lines) if without_invisible(line).strip())
+    line = lines[number].strip()
+    shown = without_invisible(line).lstrip()
+    if mistake is not Mistake.wrong_form and not shown.startswith(_DOTS):
+        return None
     read = parse_line(line)
-    if isinstance(read, Malformed):
-        return read
-    if quoted and isinstance(read, Parsed):
-        return Malformed(name=read.name, mistake=Mistake.quoted)
-    return None
+    if isinstance(read, Parsed):
+        mistake = Mistake.not_first if number else mistake
+        return Malformed(name=read.name, mistake=mistake)
+    return None if isinstance(read, NotACommand) else read
 
 
 def mask_line(line: str) -> str:
     """The line as it may be stored: every run of four or more digits is masked.
 
-    Masks also what was mistyped (a code without its ticket, full-width digits, digits in groups).
+    Masks also what was mistyped (a code without its ticket, full-width digits, digits in groups),
+    and leaves out what nobody sees.
     """
-    return _DIGITS.sub(lambda run: "*" * len(run.group()), line[:MAX_LINE_CODE_POINTS])
+    shown = without_invisible(line[: 4 * MAX_LINE_CODE_POINTS])
+    return _DIGITS.sub(lambda run: "*" * len(run.group()), shown)[:MAX_LINE_CODE_POINTS]
 
 
-def _parse_near_miss(line: str) -> ParsedLine:
-    """A known command behind another dot, in full-width letters or stuck to a sign; else talk."""
-    if not _ANY_DOT.match(line):
+def _parse_disguised(line: str) -> Malformed | Unknown | NotACommand:
+    """A command in another form than its own, a dot word that is none, or talk."""
+    given = line[:MAX_LINE_CODE_POINTS]
+    shown = without_invisible(given)
+    meant = find_meant(shown, _NAMES)
+    if meant is None:
         return NotACommand()
-    word = _LETTERS.match(unicodedata.normalize("NFKC", line[1:MAX_LINE_CODE_POINTS]).lower())
-    name = _NAMES.get(word.group()) if word else None
-    return Malformed(name=name, mistake=Mistake.wrong_form) if name else NotACommand()
+    if meant.name is None:
+        return Unknown(resembles=meant.resembles)
+    if not meant.is_marked and not _is_whole(meant.name, meant.rest):
+        return NotACommand()
+    hides = shown != given or is_turned(given)
+    return Malformed(name=meant.name, mistake=Mistake.hidden_signs if hides else Mistake.wrong_form)
 
 
-def _unknown(word: str) -> Malformed | Unknown:
-    lowered = word.lower()
-    if lowered in _NAMES:
-        return Malformed(name=_NAMES[lowered], mistake=Mistake.wrong_form)
-    begun = next((name for word, name in _NAMES.items() if lowered.startswith(word)), None)
-    close = difflib.get_close_matches(lowered, _NAMES, n=1, cutoff=0.75)
-    return Unknown(resembles=begun or (_NAMES[close[0]] if close else None))
+def _is_whole(name: CommandName, rest: str) -> bool:
+    """Whether a bare word and what follows it can only mean the command: `status`, `deny K7Q2M`."""
+    rest = rest.rstrip(" 。.!")
+    words = rest.split()
+    if name in {CommandName.approve, CommandName.deny} and words:
+        return _TICKET.fullmatch(words[0].upper()) is not None
+    return not isinstance(_READERS[name](rest), Mistake)
 
 
 def _words(rest: str) -> tuple[str, ...]:
     plain = unicodedata.normalize("NFKC", rest)
-    return tuple(_without_invisible(plain).split())
-
-
-def _without_invisible(text: str) -> str:
-    return "".join(c for c in text if unicodedata.category(c) not in {"Cf", "Mn"})
+    return tuple(without_invisible(plain).split())
 
 
 _Read = Mapping[str, str] | Mistake

@@ -26,6 +26,8 @@ class Mistake(StrEnum):
     """Why a line with a known command is not one; each has a text that says what to type."""
 
     wrong_form = "wrong_form"
+    hidden_signs = "hidden_signs"
+    not_first = "not_first"
     quoted = "quoted"
     too_long = "too_long"
     needs_ticket = "needs_ticket"

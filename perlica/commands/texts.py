@@ -49,6 +49,14 @@ MISTAKES: Mapping[Mistake, Text] = {
         zh="命令要用英文句点加小写字母，后面空一格",
         en="a command is an ASCII dot and lower-case letters, followed by a space",
     ),
+    Mistake.hidden_signs: Text(
+        zh="这一行里夹着看不见的字符，请手打一遍再发",
+        en="there are invisible characters in this line; please type it by hand",
+    ),
+    Mistake.not_first: Text(
+        zh="命令要写在消息的第一行，前面最多 @我",
+        en="a command stands on the first line, behind a mention of me at most",
+    ),
     Mistake.quoted: Text(
         zh="命令不能写在引用里，请作为新消息直接发送",
         en="a command does not count in a reply; send it as a message of its own",

@@ -21,6 +21,10 @@ class TicketState(StrEnum):
     void = "void"
 
 
+LIVING_STATES = frozenset({TicketState.pending, TicketState.approved})
+"""In these a ticket may still be worth something."""
+
+
 class Verdict(StrEnum):
     """What became of a member's `.approve` or `.deny`; each has one answer text."""
 

@@ -3,10 +3,13 @@
 `perlica.clients.onebot` makes these from frames; `actors.protection` protects and stores them.
 """
 
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from perlica.domain.ids import GroupId, MessageId, UserId
+from perlica.domain.texts.visible import without_invisible
 
 
 class SegmentKind(StrEnum):
@@ -26,6 +29,19 @@ class SegmentKind(StrEnum):
     other = "other"
 
 
+_MATERIAL: Final = frozenset(
+    {
+        SegmentKind.image,
+        SegmentKind.file,
+        SegmentKind.audio,
+        SegmentKind.video,
+        SegmentKind.card,
+        SegmentKind.forward,
+    }
+)
+_LABEL: Final = re.compile(r"\[[^\]]*\]")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
     """One piece of a message in its order.
@@ -41,6 +57,18 @@ class Segment:
     name: str = field(default="", repr=False)
     size_bytes: int | None = None
     handle: str = field(default="", repr=False)
+
+    @property
+    def asks(self) -> bool:
+        """Whether it can be what somebody wants done, or what it is to be done with.
+
+        A mention, a face, a dice and whatever is only named, such as `[位置]`, cannot.
+        """
+        if self.kind is SegmentKind.text:
+            return bool(without_invisible(self.text).strip())
+        if self.kind is SegmentKind.other:
+            return _LABEL.fullmatch(self.text) is None
+        return self.kind in _MATERIAL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,23 +103,30 @@ class IncomingGroupMessage:
         return None
 
     @property
+    def asks_for_nothing(self) -> bool:
+        """Whether there is nothing to do in it and nothing is quoted."""
+        return self.quoted_id is None and not any(segment.asks for segment in self.segments)
+
+    @property
     def plain_text(self) -> str:
         """All segments as text in their order, mentions and placeholders included."""
         return "".join(segment.text for segment in self.segments)
 
     @property
     def command_line(self) -> str | None:
-        """The first line of top-level text when it begins with a dot, after leading at-self.
+        """The message's first line when it begins with a dot.
 
-        Quotes, forwards, cards and later lines never count (DESIGN §4).
+        Before the dot stand blanks and our own mention at most. Quotes, forwards, cards and later
+        lines never count (DESIGN §4).
         """
+        opening = ""
         for segment in self.segments:
             if segment.kind is SegmentKind.at and segment.target == self.self_id:
                 continue
-            if segment.kind is SegmentKind.text and not segment.text.strip():
-                continue
             if segment.kind is not SegmentKind.text:
                 return None
-            line = segment.text.strip().splitlines()[0].strip()
-            return line if line.startswith(".") else None
-        return None
+            opening += segment.text
+            if opening.strip():
+                break
+        line = next(iter(opening.splitlines()), "").strip()
+        return line if line.startswith(".") else None

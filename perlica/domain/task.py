@@ -57,6 +57,7 @@ class EndReason(StrEnum):
     internal_fault = "internal_fault"
     too_large = "too_large"
     restored = "restored"
+    service_stopped = "service_stopped"
 
 
 def may_move(before: TaskState, after: TaskState) -> bool:

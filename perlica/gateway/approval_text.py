@@ -13,6 +13,7 @@ from perlica.domain.ids import TicketId
 from perlica.domain.plan import ActionPlan, JsonValue, hash_plan
 from perlica.domain.texts import Language, Text, clip_line, escape_visible, say_time
 from perlica.domain.texts.actions import label_action
+from perlica.gateway.approval_headline import AskedBy, headline
 from perlica.gateway.approval_words import FIRST, KINDS, LABELS, WORDS
 
 MAX_CODE_POINTS = 1_200
@@ -20,10 +21,7 @@ SHORT_HASH_DIGITS = 12
 SUMMARY_CODE_POINTS = 120
 CHINA_TIME = timezone(timedelta(hours=8))
 
-_HEAD = Text(
-    zh="【审批请求 {ticket}】高风险操作，等待 Owner 决定",
-    en="【Approval {ticket}】A risky action waits for an Owner",
-)
+_HEAD = Text(zh="【审批请求 {ticket}】{headline}", en="【Approval {ticket}】{headline}")
 _LINE = Text(zh="{label}：{value}", en="{label}: {value}")
 _ACTION = Text(zh="{label}（{action}）", en="{label} ({action})")
 _ORIGINS: Mapping[str, Text] = {
@@ -49,14 +47,19 @@ _EXPIRY = Text(
     zh="到 {time}，只执行一次，任何一项变化都要重新审批",
     en="until {time}, for one execution; any change needs a new approval",
 )
-_APPROVE = Text(zh="同意请发：.approve {ticket} {code}", en="To allow: .approve {ticket} {code}")
-_DENY = Text(zh="拒绝请发：.deny {ticket}", en="To refuse: .deny {ticket}")
+_DENY = Text(zh="拒绝请单独发：\n.deny {ticket}", en="To refuse, send this alone:\n.deny {ticket}")
+_APPROVE = Text(
+    zh="同意请单独发：\n.approve {ticket} {code}",
+    en="To allow it, send this alone:\n.approve {ticket} {code}",
+)
+"""The command stands on a line of its own, so that it can be copied whole."""
 _TOO_LONG = "the plan is too long to be shown whole to an Owner; make its parameters shorter"
 
 
 def approval_text(
     plan: ActionPlan,
     *,
+    asked_by: AskedBy,
     ticket: TicketId,
     code: str,
     expires_at_ms: int,
@@ -65,11 +68,14 @@ def approval_text(
 ) -> str:
     """The whole approval message; `zone` is that of the time it shows.
 
+    It begins with what a tired person needs to know and ends with what he copies; every field that
+    the hash covers stands in between.
+
     Raises: Refused (`plan_too_long`) when it does not fit into 1,200 code points: nothing of a plan
     is ever left out, shortened or shown without its escapes.
     """
     lines = [
-        _HEAD.say(language, ticket=ticket),
+        _HEAD.say(language, ticket=ticket, headline=headline(plan, asked_by, language)),
         *(_line(label, value, language) for label, value in _plan_lines(plan, language)),
         _line(_FIELDS["hash"].say(language), hash_plan(plan)[:SHORT_HASH_DIGITS], language),
         _line(
@@ -77,8 +83,8 @@ def approval_text(
             _EXPIRY.say(language, time=say_time(expires_at_ms, zone)),
             language,
         ),
-        _APPROVE.say(language, ticket=ticket, code=code),
         _DENY.say(language, ticket=ticket),
+        _APPROVE.say(language, ticket=ticket, code=code),
     ]
     text = "\n".join(lines)
     if len(text) > MAX_CODE_POINTS:

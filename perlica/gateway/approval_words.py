@@ -70,6 +70,11 @@ WORDS: Final[Mapping[str, Mapping[str, Text]]] = {
         "destroyed": Text(zh="将被销毁", en="destroyed"),
         "kept": Text(zh="保留", en="kept"),
     },
+    "verdict": {
+        "silent": Text(zh="没有动静", en="silent"),
+        "unreachable": Text(zh="失联", en="unreachable"),
+        "not configured": Text(zh="配置里没有它", en="not configured"),
+    },
     "network": {
         "none": Text(zh="无", en="none"),
         "egress": Text(zh="只能访问白名单", en="allow-list only"),

@@ -23,7 +23,7 @@ from perlica.gateway.execution import Execution, Executor
 from perlica.gateway.recovery import CallRecovery
 from perlica.gateway.tickets import TicketDesk, audit_detail, seal_plan
 from perlica.gateway.tool import CallContext, Planned, Registry, ToolSettings, schema_of
-from perlica.stores.approvals import ApprovalStore, Ticket
+from perlica.stores.approvals import MAX_ATTEMPTS, ApprovalStore, Ticket
 from perlica.stores.audit import AuditStore
 from perlica.stores.database import Database
 from perlica.stores.tasks import Task
@@ -106,6 +106,8 @@ class Gateway:
                 return refusal("an Owner denied it; do not ask for the same again")
             case TicketState.expired:
                 return refusal("nobody approved it in time; it was not executed")
+            case _ if ticket.attempts >= MAX_ATTEMPTS:
+                return refusal("too many wrong codes ended its approval; it was not executed")
             case _:
                 return refusal("its ticket is no longer valid; it was not executed")
 

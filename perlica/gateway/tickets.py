@@ -15,12 +15,14 @@ from perlica.domain.plan import ActionPlan, JsonValue, Level, hash_plan
 from perlica.domain.task import TaskState
 from perlica.domain.texts import Language
 from perlica.domain.texts.notices import say_plan_changed, say_ticket_void
+from perlica.gateway.approval_headline import AskedBy
 from perlica.gateway.approval_text import CHINA_TIME, approval_text, summarise_target
 from perlica.gateway.asker import Asker, TaskAsker
 from perlica.protection import Channel, Protected, ProtectionStatus, protect
 from perlica.stores.approvals import ApprovalStore, NewTicket, Ticket
 from perlica.stores.audit import AuditStore
 from perlica.stores.database import Database
+from perlica.stores.messages import MessageStore
 from perlica.stores.outbox import OutboxStore
 from perlica.stores.sessions import SessionStore
 from perlica.stores.tasks import TaskStore
@@ -68,9 +70,7 @@ class TicketDesk:
 
     def void(self, ticket: Ticket, reason: str) -> None:
         """End an approved ticket that cannot be used any more, and tell the group."""
-        text = say_ticket_void(ticket.id, ticket.action, self.language)
-        with self.database.transaction():
-            self._void(ticket, reason, text)
+        void_ticket(self.database, ticket, reason=reason, language=self.language)
 
     def _ask(
         self, asker: Asker, plan: ActionPlan, stored_plan: Protected, replaces: Ticket | None
@@ -80,7 +80,7 @@ class TicketDesk:
         with self.database.transaction():
             if replaces is not None:
                 text = say_plan_changed(replaces.id, replaces.action, self.language)
-                self._void(replaces, "the facts changed after approval", text)
+                _void(self.database, replaces, "the facts changed after approval", text)
             drawn = ApprovalStore(self.database).insert_ticket(
                 NewTicket(
                     id=ticket,
@@ -100,7 +100,7 @@ class TicketDesk:
             OutboxStore(self.database).enqueue(
                 key=f"ticket:{ticket}",
                 kind=OutboxKind.approval,
-                content=self._text(plan, ticket, code, drawn.expires_at_ms),
+                content=self._text(asker, plan, code, drawn),
                 task_id=asker.task_id,
                 ticket_id=ticket,
             )
@@ -130,30 +130,13 @@ class TicketDesk:
             reason=f"ticket {ticket}",
         )
 
-    def _void(self, ticket: Ticket, reason: str, text: str) -> None:
-        ApprovalStore(self.database).void(ticket.id)
-        OutboxStore(self.database).enqueue(
-            key=f"void:{ticket.id}",
-            kind=OutboxKind.command,
-            content=protect(text, Channel.OUTBOX),
-            task_id=ticket.task_id,
-            ticket_id=ticket.id,
-        )
-        AuditStore(self.database).add_event(
-            "ticket.void",
-            actor="gateway",
-            detail=audit_detail({"reason": reason}),
-            task_id=ticket.task_id,
-            ticket_id=ticket.id,
-            level=Level.high,
-        )
-
-    def _text(self, plan: ActionPlan, ticket: TicketId, code: str, expires_at_ms: int) -> Protected:
+    def _text(self, asker: Asker, plan: ActionPlan, code: str, drawn: Ticket) -> Protected:
         shown = approval_text(
             plan,
-            ticket=ticket,
+            asked_by=self._asked_by(asker),
+            ticket=drawn.id,
             code=code,
-            expires_at_ms=expires_at_ms,
+            expires_at_ms=drawn.expires_at_ms,
             language=self.language,
             zone=self.zone,
         )
@@ -161,6 +144,18 @@ class TicketDesk:
         if text.content != shown:
             raise Refused("plan_cannot_be_shown", "the plan cannot be shown whole to an Owner")
         return text
+
+    def _asked_by(self, asker: Asker) -> AskedBy:
+        """Whose wish it is, by the number that sent it and the name under which it was sent."""
+        by_command = not isinstance(asker, TaskAsker)
+        row = asker.task.trigger_row if isinstance(asker, TaskAsker) else asker.message_row
+        message = MessageStore(self.database).find_message(row) if row is not None else None
+        return AskedBy(
+            user=asker.requester,
+            is_owner=asker.requester in self.owners,
+            by_command=by_command,
+            name=message.display_name.content if message is not None else "",
+        )
 
 
 def seal_plan(plan: ActionPlan) -> Protected:
@@ -177,6 +172,35 @@ def seal_plan(plan: ActionPlan) -> Protected:
             f" credential ({kinds}); it cannot be done in this form",
         )
     return sealed
+
+
+def void_ticket(database: Database, ticket: Ticket, *, reason: str, language: Language) -> None:
+    """End a living ticket that cannot be used any more, and tell the group.
+
+    Raises: StaleState when it is dead already.
+    """
+    text = say_ticket_void(ticket.id, ticket.action, language)
+    with database.transaction():
+        _void(database, ticket, reason, text)
+
+
+def _void(database: Database, ticket: Ticket, reason: str, text: str) -> None:
+    ApprovalStore(database).void(ticket.id)
+    OutboxStore(database).enqueue(
+        key=f"void:{ticket.id}",
+        kind=OutboxKind.command,
+        content=protect(text, Channel.OUTBOX),
+        task_id=ticket.task_id,
+        ticket_id=ticket.id,
+    )
+    AuditStore(database).add_event(
+        "ticket.void",
+        actor="gateway",
+        detail=audit_detail({"reason": reason}),
+        task_id=ticket.task_id,
+        ticket_id=ticket.id,
+        level=Level.high,
+    )
 
 
 def audit_detail(facts: Mapping[str, JsonValue]) -> Protected:

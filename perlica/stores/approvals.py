@@ -23,7 +23,7 @@ from perlica.stores.database import Database, Row
 from perlica.stores.sealed import companions, restored
 
 MAX_ATTEMPTS: Final = 5
-"""Wrong codes that a ticket survives; the schema holds the same figure."""
+"""The wrong code that ends a ticket; the schema holds the same figure."""
 
 
 CLOCK_STEP_MS: Final = 5_000
@@ -230,7 +230,8 @@ class ApprovalStore:
 
         Who asks comes first: others burn no attempt and learn nothing, not even whether there is
         such a ticket. Then the ticket's state, its expiry, the attempts, and the code, which a
-        denial needs not. A wrong code is counted in the caller's transaction: commit it.
+        denial needs not. A wrong code is counted in the caller's transaction: commit it. The fifth
+        ends the ticket, so that nothing goes on waiting for it.
         """
         if user not in owners_today:
             return Verdict.not_owner, None
@@ -252,11 +253,15 @@ class ApprovalStore:
 
     def _check_code(self, ticket: Ticket, code_digest: str | None) -> Verdict | None:
         if ticket.attempts >= MAX_ATTEMPTS:
+            self.void(ticket.id)
             return Verdict.too_many_attempts
         if code_digest is not None and codes_match(ticket.code_digest, code_digest):
             return None
         self._db.change(_COUNT_ATTEMPT, {"id": ticket.id})
-        return Verdict.wrong_code
+        if ticket.attempts + 1 < MAX_ATTEMPTS:
+            return Verdict.wrong_code
+        self.void(ticket.id)
+        return Verdict.too_many_attempts
 
     def consume(self, ticket_id: TicketId, *, plan_hash: PlanHash, now_ms: int) -> Ticket:
         """Spend an approved ticket on its one execution.
@@ -294,6 +299,8 @@ class ApprovalStore:
 def _fault_of_state(ticket: Ticket, now_ms: int) -> Verdict | None:
     if ticket.state is TicketState.expired:
         return Verdict.expired
+    if ticket.state is TicketState.void and ticket.attempts >= MAX_ATTEMPTS:
+        return Verdict.too_many_attempts
     if ticket.state is not TicketState.pending:
         return Verdict.already_decided
     is_within = ticket.created_at_ms - CLOCK_STEP_MS <= now_ms < ticket.expires_at_ms

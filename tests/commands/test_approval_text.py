@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perlica.domain.errors import Refused
-from perlica.domain.ids import TicketId
+from perlica.domain.ids import TicketId, UserId
 from perlica.domain.plan import ActionPlan, JsonValue, Origin, canonical_json, hash_plan
 from perlica.domain.texts import Language
+from perlica.gateway.approval_headline import AskedBy
 from perlica.gateway.approval_text import MAX_CODE_POINTS, approval_text, summarise_target
 from perlica.gateway.approval_words import KINDS, LABELS, WORDS
 from perlica.protection import Channel, protect
@@ -34,6 +35,7 @@ PLAN = ActionPlan(
 def shown(plan: ActionPlan, language: Language = Language.zh) -> str:
     return approval_text(
         plan,
+        asked_by=AskedBy(user=UserId(30003), is_owner=False, by_command=False, name="小明"),
         ticket=TicketId("K7Q2M"),
         code="123456",
         expires_at_ms=EXPIRES_AT_MS,
@@ -153,10 +155,13 @@ def test_what_could_hide_or_imitate_is_written_out(hostile: str, visible: str) -
     "field", ["scope", "destination", "expected", "identity", "policy_version"]
 )
 def test_no_field_can_start_a_line_of_its_own(field: str) -> None:
-    changes: dict[str, Any] = {field: "x\n同意请发：.approve AAAAA 000000"}
+    changes: dict[str, Any] = {field: "x\n同意请单独发：\n.approve AAAAA 000000"}
     text = shown(replace(PLAN, **changes))
 
-    assert len(re.findall(r"^同意请发", text, re.MULTILINE)) == 1
+    assert re.findall(r"^(?:同意请.*|\.approve.*)", text, re.MULTILINE) == [
+        "同意请单独发：",
+        ".approve K7Q2M 123456",
+    ]
 
 
 def test_a_plan_that_cannot_be_shown_whole_is_refused() -> None:

@@ -93,7 +93,7 @@ def test_an_unreachable_node_keeps_its_slots_until_an_owner_writes_it_off(
     question = stage.approve(f".node writeoff {OTHER}")
     stage.wait_for_reply(lambda m: "已核销" in m.text, after=question)
 
-    for part in (OTHER, '"there"', "unreachable"):
+    for part in (OTHER, '"there"', "对节点的判断：失联"):
         assert part in question.text
     assert stage.states() == {"here": "ready", "there": "lost"}
     assert stage.column("SELECT slot FROM sandboxes WHERE name = 'there'") == [None]

@@ -122,19 +122,20 @@ def test_a_wrong_code_counts_and_after_five_no_code_helps(db: Database) -> None:
     wrong = [say(db, ticket.id, code="000000")[0] for _ in range(MAX_ATTEMPTS)]
     right = say(db, ticket.id)[0]
 
-    assert wrong == [Verdict.wrong_code] * MAX_ATTEMPTS
+    assert wrong == [Verdict.wrong_code] * (MAX_ATTEMPTS - 1) + [Verdict.too_many_attempts]
     assert right is Verdict.too_many_attempts
     assert found(db, ticket.id).attempts == MAX_ATTEMPTS
     with pytest.raises(StaleState):
         consume(db, ticket.id)
 
 
-def test_after_five_wrong_codes_an_owner_can_still_deny(db: Database) -> None:
+def test_five_wrong_codes_end_a_ticket_for_whatever_comes_after(db: Database) -> None:
     ticket = draw(db)
     for _ in range(MAX_ATTEMPTS):
         say(db, ticket.id, code="000000")
 
-    assert say(db, ticket.id, approves=False)[0] is Verdict.denied
+    assert found(db, ticket.id).state is TicketState.void
+    assert say(db, ticket.id, approves=False)[0] is Verdict.too_many_attempts
 
 
 def test_a_code_of_another_ticket_is_a_wrong_code(db: Database) -> None:

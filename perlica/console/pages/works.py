@@ -151,9 +151,7 @@ def operation_facts(operation: OperationView, wording: Wording) -> tuple[Fact, .
     if operation.took_ms is not None:
         facts.append(Fact(label=say("operation.took"), text=wording.duration(operation.took_ms)))
     facts += _origins(operation.task_id, operation.call_id, operation.ticket_id, wording=wording)
-    if operation.task_id is None:
-        origin = f"{operation.origin_kind} {operation.origin_id}"
-        facts.append(Fact(label=say("operation.origin"), text=wording.name(origin)))
+    facts += _order(operation, wording)
     hashed = wording.id(operation.plan_hash)
     return (
         *facts,
@@ -180,6 +178,20 @@ def _origins(
         ("column.ticket", ticket_link(ticket) if ticket else None),
     ]
     return [Fact(label=wording.say(word), link=link) for word, link in links if link]
+
+
+def _order(about: OperationView | TicketView, wording: Wording) -> list[Fact]:
+    """Who gave the order, for what comes from no task."""
+    if about.task_id is not None:
+        return []
+    origin = wording.name(about.origin_id)
+    if about.ordered_by is not None:
+        text = wording.say("operation.ordered", user=str(about.ordered_by), origin=origin)
+    elif about.origin_kind == "command":
+        text = wording.say("operation.order", origin=origin)
+    else:
+        text = wording.name(f"{about.origin_kind} {about.origin_id}")
+    return [Fact(label=wording.say("operation.origin"), text=text)]
 
 
 def show_ticket(scene: Scene, ticket: str) -> Sheet:
@@ -221,6 +233,7 @@ def _ticket_facts(
     if operation is not None:
         facts.append(Fact(label=say("ticket.operation"), link=operation_link(operation.id)))
     facts += _origins(ticket.task_id, ticket.call_id, None, wording=wording)
+    facts += _order(ticket, wording)
     return (
         *facts,
         Fact(label=say("operation.hash"), text=wording.id(ticket.plan_hash), is_code=True),

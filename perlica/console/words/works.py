@@ -88,6 +88,10 @@ WORKS: Mapping[str, Text] = {
     "operation.queued": Text(zh="排队", en="Queued"),
     "operation.ended": Text(zh="结束", en="Ended"),
     "operation.origin": Text(zh="来自", en="Origin"),
+    "operation.order": Text(zh="命令消息 {origin}", en="command message {origin}"),
+    "operation.ordered": Text(
+        zh="Owner {user} 的命令（消息 {origin}）", en="command of Owner {user} (message {origin})"
+    ),
     "operation.call": Text(zh="调用", en="Call"),
     "operation.policy": Text(zh="策略版本", en="Policy version"),
     "operation.protection": Text(zh="凭据防护规则版本", en="Protection rules' version"),

@@ -65,6 +65,10 @@ REASONS: Mapping[EndReason, Text] = {
         zh="服务内部出错，细节在日志里", en="an internal fault; the log has the details"
     ),
     EndReason.too_large: Text(zh="内容超过了上限", en="it was larger than allowed"),
+    EndReason.service_stopped: Text(
+        zh="服务停了太久，重启时已超过总时长上限",
+        en="the service was stopped for too long; its time was over at the restart",
+    ),
     EndReason.restored: Text(zh="数据库从备份恢复了", en="the database was restored from a backup"),
 }
 

@@ -76,3 +76,10 @@ def _decoded(row: Row) -> Row:
         name: value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
         for name, value in row.items()
     }
+
+
+def ordered_by(table: str) -> str:
+    """A column: the number of who gave the command that a row of this table comes from."""
+    return f"""(
+    SELECT user_id FROM commands WHERE {table}.origin_kind = 'command'
+    AND message_row = CAST({table}.origin_id AS INTEGER)) AS ordered_by"""  # noqa: S608

@@ -8,6 +8,7 @@ from perlica.stores.views.columns import (
     DOCUMENT_CODE_POINTS,
     Excerpt,
     excerpt,
+    ordered_by,
     read_all,
     read_one,
     texts,
@@ -19,7 +20,11 @@ MAX_OPERATIONS: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationView:
-    """An operation; `plan` and `outcome` are protected JSON, perhaps cut."""
+    """An operation; `plan` and `outcome` are protected JSON, perhaps cut.
+
+    `ordered_by` is the Owner whose command it carries out, None for a task's and once the command
+    is forgotten.
+    """
 
     id: str
     origin_kind: str
@@ -38,6 +43,7 @@ class OperationView:
     created_at_ms: int
     started_at_ms: int | None
     ended_at_ms: int | None
+    ordered_by: int | None
 
     @property
     def took_ms(self) -> int | None:
@@ -74,7 +80,8 @@ _PLAN: Final = excerpt("operations.plan", DOCUMENT_CODE_POINTS)
 _OUTCOME: Final = excerpt("operations.outcome", DOCUMENT_CODE_POINTS)
 _COLUMNS: Final = f"""
     {_TEXTS}, {_PLAN}, {_OUTCOME},
-    operations.created_at_ms, operations.started_at_ms, operations.ended_at_ms
+    operations.created_at_ms, operations.started_at_ms, operations.ended_at_ms,
+    {ordered_by("operations")}
 """
 _FIND: Final = f"SELECT {_COLUMNS} FROM operations WHERE id = :id"  # noqa: S608
 _FOR_TICKET: Final = f"SELECT {_COLUMNS} FROM operations WHERE ticket_id = :id"  # noqa: S608

@@ -9,6 +9,7 @@ from perlica.stores.views.columns import (
     DOCUMENT_CODE_POINTS,
     Excerpt,
     excerpt,
+    ordered_by,
     read_all,
     read_one,
     texts,
@@ -27,7 +28,11 @@ class TicketFilter(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TicketView:
-    """A ticket; `owners` is the JSON list of those it is bound to."""
+    """A ticket; `owners` is the JSON list of those it is bound to.
+
+    `ordered_by` is the Owner whose command asked for it, None for a task's and once the command is
+    forgotten.
+    """
 
     id: str
     place: int
@@ -48,6 +53,7 @@ class TicketView:
     decided_by: int | None
     decided_at_ms: int | None
     consumed_at_ms: int | None
+    ordered_by: int | None
 
 
 _TEXTS: Final = texts(
@@ -67,7 +73,7 @@ _SUMMARY: Final = excerpt("target_summary", 1_000)
 _SELECT: Final = f"""
 SELECT rowid AS place, {_TEXTS}, {_PLAN}, {_SUMMARY},
     {_OWNERS}, attempts, created_at_ms, expires_at_ms,
-    decided_by, decided_at_ms, consumed_at_ms
+    decided_by, decided_at_ms, consumed_at_ms, {ordered_by("approvals")}
 FROM approvals
 """  # noqa: S608 - joined from constants only
 _OLDER: Final = "(created_at_ms, rowid) < (:before_ms, :before_place)"
