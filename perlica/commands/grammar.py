@@ -124,11 +124,11 @@ def _miss_of(line: str, *, quoted: bool) -> Malformed | None:
 
 
 def mask_line(line: str) -> str:
-    """The line as it may be stored: every run of four or more digits is masked.
+    """The line with every run of four or more digits masked; it still has to be protected and cut.
 
     Masks also what was mistyped (a code without its ticket, full-width digits, digits in groups).
     """
-    return _DIGITS.sub(lambda run: "*" * len(run.group()), line[:MAX_LINE_CODE_POINTS])
+    return _DIGITS.sub(lambda run: "*" * len(run.group()), line)
 
 
 def _parse_near_miss(line: str) -> ParsedLine:
