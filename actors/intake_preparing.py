@@ -20,6 +20,7 @@ from actors.messages import GroupNotice, SelfMessageSeen
 from perlica.clients.napcat import InboundFrame
 from perlica.clients.onebot import NoticeKind, hash_message, parse_message, parse_notice
 from perlica.commands.grammar import (
+    MAX_LINE_CODE_POINTS,
     Malformed,
     NotACommand,
     Parsed,
@@ -34,7 +35,7 @@ from perlica.commands.roles import role_of
 from perlica.domain.clock import now_ms
 from perlica.domain.ids import UserId
 from perlica.domain.message import IncomingGroupMessage, SegmentKind
-from perlica.protection import Channel, Protected, protect
+from perlica.protection import Channel, Protected, protect, truncate
 from perlica.stores.approvals import ApprovalStore
 from perlica.stores.database import Database
 from perlica.stores.messages import MAX_CRASHES, MessageKey, StoredAttachment
@@ -146,12 +147,15 @@ class Preparer:
         else:
             text = self._without_tickets(message.plain_text)
             text = mask_line(text) if is_control else text
+        content = protect(text, Channel.MESSAGE)
+        if is_control:
+            content = truncate(content, MAX_LINE_CODE_POINTS)
         return Prepared(
             message=message,
             role=role,
             kind="control" if is_control else "trigger" if is_trigger else "chat",
             name=self.names.protect(self._without_tickets(message.display_name)),
-            content=protect(text, Channel.MESSAGE),
+            content=content,
             attachments=_attachments_of(message),
             command=command,
         )

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from perlica.clients import sandboxd_values as values
 from perlica.clients.sandboxd_transport import (
+    OnOutput,
     TlsAddress,
     TlsConnection,
     UnixConnection,
@@ -158,12 +159,13 @@ class SandboxdClient:
         instance: str,
         action: Command,
         cancel: CancelToken,
-        on_output: Callable[[str, bytes], None],
+        on_output: OnOutput,
     ) -> CommandOutcome:
         """Run a command as `execute` does, and hand on its output while it comes.
 
-        `on_output` gets "stdout" or "stderr" and raw bytes, cut anywhere. The daemon skips what a
-        slow listener does not take; the outcome holds both ends all the same.
+        `on_output` gets "stdout" or "stderr", raw bytes, cut anywhere, and how many bytes of that
+        stream are missing in front of them. The daemon skips what a slow listener does not take;
+        the outcome holds both ends all the same.
         """
         cancel.check()
         self._admit()
@@ -262,6 +264,7 @@ class SandboxdClient:
             stdin_base64=wire.encode_bytes(action.stdin),
             timeout_ms=action.within_ms,
             output_limit_bytes=action.output_limit_bytes,
+            margin_bytes=min(action.margin_bytes, wire.MAX_MARGIN_BYTES),
         )
 
     def _run_command(

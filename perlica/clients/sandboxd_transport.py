@@ -18,6 +18,9 @@ from pydantic import TypeAdapter, ValidationError
 from perlica.domain.errors import Misconfigured, OutcomeUnknown, PerlicaError, Refused, Retryable
 from sandboxd import wire
 
+OnOutput = Callable[[str, bytes, int], None]
+"""Gets the stream's name, a piece of it, and how many bytes are missing in front of the piece."""
+
 _MAX_ANSWER_BYTES = 48 * 1024 * 1024
 
 _Answer = TypeVar("_Answer", bound=wire.Wire)
@@ -122,7 +125,7 @@ def follow(
     connection: http.client.HTTPConnection,
     path: str,
     request: wire.ExecRequest,
-    on_output: Callable[[str, bytes], None],
+    on_output: OnOutput,
 ) -> wire.ExecOutcome:
     """Reads the lines of a streamed exec to its end."""
     headers = {"Content-Type": "application/json", "Accept": wire.STREAM_TYPE}
@@ -136,7 +139,7 @@ def follow(
         except ValidationError:
             raise http.client.HTTPException("a line of another shape") from None
         if isinstance(piece, wire.StreamOutput):
-            on_output(piece.stream, piece.content)
+            on_output(piece.stream, piece.content, piece.skipped_bytes)
         elif piece.outcome is not None:
             return piece.outcome
         elif piece.failure is not None:

@@ -45,7 +45,14 @@ def sandbox_of(state: wire.SandboxState) -> BackendSandbox:
 
 
 def command_of(outcome: wire.ExecOutcome) -> CommandOutcome:
-    """How a command ended and its raw output."""
+    """How a command ended and its raw output.
+
+    An output with a gap that nobody can place is as good as lost: it cannot be looked at whole.
+    """
+    heads = (outcome.stdout_head_bytes, outcome.stderr_head_bytes)
+    if None in heads and (outcome.stdout_truncated or outcome.stderr_truncated):
+        lost = {"stdout_base64": "", "stderr_base64": "", "output_lost": True}
+        outcome = outcome.model_copy(update=lost)
     return CommandOutcome(
         ended=outcome.ended,
         exit_code=outcome.exit_code,
@@ -55,6 +62,9 @@ def command_of(outcome: wire.ExecOutcome) -> CommandOutcome:
         stdout_bytes=outcome.stdout_bytes,
         stderr_bytes=outcome.stderr_bytes,
         duration_ms=outcome.duration_ms,
+        stdout_head_bytes=outcome.stdout_head_bytes if outcome.stdout_truncated else None,
+        stderr_head_bytes=outcome.stderr_head_bytes if outcome.stderr_truncated else None,
+        output_limit_bytes=outcome.output_limit_bytes,
         output_lost=outcome.output_lost,
     )
 

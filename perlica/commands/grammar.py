@@ -130,13 +130,12 @@ def _miss_of(opening: str, mistake: Mistake) -> Malformed | Unknown | None:
 
 
 def mask_line(line: str) -> str:
-    """The line as it may be stored: every run of four or more digits is masked.
+    """The line with every run of four or more digits masked; it still has to be protected and cut.
 
     Masks also what was mistyped (a code without its ticket, full-width digits, digits in groups),
     and leaves out what nobody sees.
     """
-    shown = without_invisible(line[: 4 * MAX_LINE_CODE_POINTS])
-    return _DIGITS.sub(lambda run: "*" * len(run.group()), shown)[:MAX_LINE_CODE_POINTS]
+    return _DIGITS.sub(lambda run: "*" * len(run.group()), without_invisible(line))
 
 
 def _parse_disguised(line: str) -> Malformed | Unknown | NotACommand:

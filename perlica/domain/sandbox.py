@@ -13,6 +13,9 @@ from perlica.domain.ids import SandboxName
 MAX_SANDBOXES = 3
 IDLE_MS_AT_MOST = 7 * 86_400_000
 """A sandbox that was not used for seven days is deleted; a configuration may only shorten this."""
+MARGIN_BYTES = 128 * 1024
+"""What is read beyond each end of a piece of foreign text, so that content protection sees what the
+cut would divide; none of it is shown."""
 NAME_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,30}[a-z0-9]", re.ASCII)
 
 
@@ -86,6 +89,7 @@ class Command:
     stdin: bytes = field(default=b"", repr=False)
     within_ms: int = 60_000
     output_limit_bytes: int = 65_536
+    margin_bytes: int = MARGIN_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,12 +137,25 @@ class ReadLines:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What stands before and behind a piece of a file: only to be looked at, never shown.
+
+    `is_cut`: in front of `before` stands something that nobody has read.
+    """
+
+    before: bytes = field(default=b"", repr=False)
+    behind: bytes = field(default=b"", repr=False)
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileRead:
     """Raw bytes of a file: protect before anything else. `size_bytes` is the whole file's."""
 
     size_bytes: int
     offset_bytes: int
     content: bytes = field(repr=False)
+    around: Surroundings = Surroundings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +171,7 @@ class LinesRead:
     last_line: int
     at_end: bool
     content: bytes = field(repr=False)
+    around: Surroundings = Surroundings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +205,10 @@ class CommandOutcome:
     """How a command ended and what it printed (raw: protect before anything else).
 
     `ended` is exited | signalled | timed_out | cancelled | failed_to_start; `stdout_bytes` and
-    `stderr_bytes` are the true totals, of which head and tail are kept when they were cut.
+    `stderr_bytes` are the true totals. Of an output longer than `output_limit_bytes` half of that
+    is to be shown from either end (all of it where the limit is 0); more is kept, so that what the
+    cut divides is seen. `stdout_head_bytes` and `stderr_head_bytes` say how much of it stands in
+    front of what is missing, None that nothing is.
     """
 
     ended: str
@@ -198,6 +219,9 @@ class CommandOutcome:
     stdout_bytes: int
     stderr_bytes: int
     duration_ms: int
+    stdout_head_bytes: int | None = None
+    stderr_head_bytes: int | None = None
+    output_limit_bytes: int = 0
     output_lost: bool = False
 
 

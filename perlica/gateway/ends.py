@@ -38,10 +38,14 @@ CallEnd = Answered | Suspended | Ended
 
 
 def answer(
-    text: str, *, source: str, failed: bool = False, operation: OperationId | None = None
+    text: str | Protected,
+    *,
+    source: str,
+    failed: bool = False,
+    operation: OperationId | None = None,
 ) -> Answered:
     """A result, protected whole before anything cuts it; withheld where that failed."""
-    content = protect(text, Channel.TOOL_RESULT)
+    content = text if isinstance(text, Protected) else protect(text, Channel.TOOL_RESULT)
     if text and not content.content:
         content = protect(WITHHELD, Channel.TOOL_RESULT)
     return Answered(content=content, source=source, failed=failed, operation=operation)

@@ -20,6 +20,7 @@ from perlica.domain.ports import Ringer, SandboxRunner
 from perlica.gateway.asker import TaskAsker
 from perlica.gateway.ends import Answered, CallEnd, Suspended, refusal
 from perlica.gateway.execution import Execution, Executor
+from perlica.gateway.placeholders import refuse_placeholders
 from perlica.gateway.recovery import CallRecovery
 from perlica.gateway.tickets import TicketDesk, audit_detail, seal_plan
 from perlica.gateway.tool import CallContext, Planned, Registry, ToolSettings, schema_of
@@ -136,6 +137,8 @@ class Gateway:
         planned = self._plan(call, asker)
         plan = planned.plan
         hash_plan(plan)
+        if not planned.only_reads_here:
+            refuse_placeholders(plan)
         level = self.policy.judge(plan.action, plan.scope)
         if level is Level.block:
             raise Blocked("blocked", f"blocked by policy: {plan.action} in {plan.scope}")

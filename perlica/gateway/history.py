@@ -113,7 +113,7 @@ def _planned(
         expected="messages",
         policy_version=context.settings.policy_version,
     )
-    return Planned(plan=plan, work=Instant(run=run))
+    return Planned(plan=plan, work=Instant(run=run), only_reads_here=True)
 
 
 def _present(messages: tuple[StoredMessage, ...], settings: ToolSettings) -> ToolResult:

@@ -1,9 +1,12 @@
 """Outcomes of sandbox actions as text for the model: what ended how, what was read, what is there.
 
-Used for fresh results and for those of operations that a crash interrupted; the text is raw and
-still has to be protected.
+Used for fresh results and for those of operations that a crash interrupted. What is only a piece of
+an output or of a file is protected here, together with what stands around it, and cut afterwards;
+other text is raw and still has to be protected.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from perlica.domain.ports import JobOutcome
@@ -15,8 +18,10 @@ from perlica.domain.sandbox import (
     FilesListed,
     FileWritten,
     LinesRead,
+    Surroundings,
 )
 from perlica.gateway.tool import ToolResult
+from perlica.protection import Channel, Piece, Protected, Stretch, join, protect, protect_pieces
 
 _MOST_UNREADABLE: Final = 0.1
 """Of a text in UTF-8 at most this share of the characters may be broken; else it is binary."""
@@ -44,7 +49,7 @@ def present(sandbox: str, outcome: JobOutcome) -> ToolResult:
             return ToolResult(text=f"sandbox {sandbox} is deleted", source=source)
 
 
-def _present_command(outcome: CommandOutcome) -> str:
+def _present_command(outcome: CommandOutcome) -> Protected:
     ending = {
         "exited": f"exit code {outcome.exit_code}",
         "signalled": f"ended by signal {outcome.signal}",
@@ -55,46 +60,105 @@ def _present_command(outcome: CommandOutcome) -> str:
     parts = [f"{ending}, {outcome.duration_ms} ms"]
     if outcome.output_lost:
         parts.append("its output was lost with the node daemon; it is not run again")
-    for label, raw, total in (
-        ("stdout", outcome.stdout, outcome.stdout_bytes),
-        ("stderr", outcome.stderr, outcome.stderr_bytes),
-    ):
-        if total:
-            parts.append(f"{label} ({total} bytes):\n{raw.decode('utf-8', 'replace')}")
-    return "\n".join(parts)
+    streams = [
+        _Stream("stdout", outcome.stdout, outcome.stdout_bytes, outcome.stdout_head_bytes),
+        _Stream("stderr", outcome.stderr, outcome.stderr_bytes, outcome.stderr_head_bytes),
+    ]
+    streams = [stream for stream in streams if stream.total_bytes]
+    stretches = [stream.stretches(outcome.output_limit_bytes) for stream in streams]
+    found = iter(protect_pieces([s for of_one in stretches for s in of_one], Channel.TOOL_RESULT))
+    shown = [
+        (stream, [piece for _ in of_one for piece in next(found)])
+        for stream, of_one in zip(streams, stretches, strict=True)
+    ]
+    return _join("\n".join(parts), *(part for stream, of in shown for part in stream.words(of)))
 
 
-def _present_piece(outcome: FileRead) -> str:
-    end = outcome.offset_bytes + len(outcome.content)
-    text = _read_text(outcome.content)
-    if text is None:
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """What is kept of one output; `head_bytes` of it stand in front of what is missing."""
+
+    label: str
+    kept: bytes
+    total_bytes: int
+    head_bytes: int | None
+
+    def stretches(self, limit_bytes: int) -> list[Stretch]:
+        """What has to be looked at together, and what of it is shown."""
+        size = len(self.kept)
+        if not limit_bytes or self.total_bytes <= limit_bytes:
+            return [Stretch(data=self.kept, shown=((0, size),))]
+        head, tail = limit_bytes // 2, limit_bytes - limit_bytes // 2
+        gap = self.head_bytes
+        if gap is None:
+            return [Stretch(data=self.kept, shown=((0, head), (size - tail, size)))]
+        front, back = self.kept[:gap], self.kept[gap:]
+        return [
+            Stretch(data=front, shown=((0, min(head, gap)),)),
+            Stretch(data=back, shown=((max(0, len(back) - tail), len(back)),), is_cut=True),
+        ]
+
+    def words(self, pieces: list[Piece]) -> Iterator[str | Protected]:
+        """The shown pieces under their title, with a line between them that says what is not."""
+        yield f"\n{self.label} ({self.total_bytes} bytes):\n"
+        first, *last = (piece.protected for piece in pieces)
+        yield first
+        for piece in last:
+            yield f"\n[... the middle of {self.total_bytes} bytes is left out ...]\n"
+            yield piece
+
+
+def _join(*parts: str | Protected) -> Protected:
+    """All of it as one text, looked at once more as a whole."""
+    every = (p if isinstance(p, Protected) else protect(p, Channel.TOOL_RESULT) for p in parts)
+    return join(every, "")
+
+
+def _cut(content: bytes, around: Surroundings) -> Piece:
+    """A piece of a file, looked at together with what stands around it."""
+    begin = len(around.before)
+    whole = Stretch(
+        data=around.before + content + around.behind,
+        shown=((begin, begin + len(content)),),
+        is_cut=around.is_cut,
+    )
+    ((piece,),) = protect_pieces([whole], Channel.TOOL_RESULT)
+    return piece
+
+
+def _present_piece(outcome: FileRead) -> str | Protected:
+    if not _is_text(outcome.content):
         return _binary(outcome.size_bytes)
+    piece = _cut(outcome.content, outcome.around)
+    begin = outcome.offset_bytes
+    end = begin + piece.end - len(outcome.around.before)
+    if end <= begin:  # Nothing but a part of one character: the next read must get on.
+        end = begin + len(outcome.content)
     more = "" if end >= outcome.size_bytes else f", more from offset_bytes {end}"
-    return f"bytes {outcome.offset_bytes} to {end} of {outcome.size_bytes}{more}:\n{text}"
+    head = f"bytes {begin} to {end} of {outcome.size_bytes}{more}:\n"
+    return _join(head, piece.protected)
 
 
-def _present_lines(outcome: LinesRead) -> str:
-    text = _read_text(outcome.content)
-    if text is None:
+def _present_lines(outcome: LinesRead) -> str | Protected:
+    if not _is_text(outcome.content):
         return _binary(outcome.size_bytes)
     if outcome.last_line < outcome.first_line:
         return f"the file has no line {outcome.first_line}, {outcome.size_bytes} bytes"
     more = "the end" if outcome.at_end else f"more from line {outcome.last_line + 1}"
-    return f"lines {outcome.first_line} to {outcome.last_line}, {more}:\n{text}"
+    head = f"lines {outcome.first_line} to {outcome.last_line}, {more}:\n"
+    return _join(head, _cut(outcome.content, outcome.around).protected)
 
 
 def _binary(size_bytes: int) -> str:
     return f"binary file, {size_bytes} bytes: not shown"
 
 
-def _read_text(content: bytes) -> str | None:
-    """The bytes as text, None when they are none; a cut character at either end is no fault."""
+def _is_text(content: bytes) -> bool:
+    """Whether the bytes can be shown; a cut character at either end is no fault."""
     if b"\0" in content:
-        return None
+        return False
     text = content.decode("utf-8", "replace")
-    if text.count("\ufffd") > max(2, len(text) * _MOST_UNREADABLE):
-        return None
-    return text
+    return text.count("\ufffd") <= max(2, len(text) * _MOST_UNREADABLE)
 
 
 def _present_listing(outcome: FilesListed) -> str:

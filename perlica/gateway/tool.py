@@ -17,6 +17,7 @@ from perlica.domain.ports import JobOutcome, SandboxJob
 from perlica.domain.sandbox import SandboxLimits
 from perlica.gateway.approval_text import CHINA_TIME
 from perlica.gateway.asker import Asker
+from perlica.protection import Protected
 from perlica.stores.database import Database
 
 
@@ -70,9 +71,13 @@ class CallContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What a tool gave, raw: protect before anything else. `source` names where it came from."""
+    """What a tool gave; `source` names where it came from.
 
-    text: str = field(repr=False)
+    A `str` is raw: protect it before anything else. What was cut comes protected: see
+    `perlica.protection.pieces`.
+    """
+
+    text: str | Protected = field(repr=False)
     source: str
     failed: bool = False
 
@@ -103,11 +108,14 @@ class Planned:
 
     `goes_outside`: its parameters leave the process for somewhere that is no sandbox, so it is
     refused when protection would change one of them, whatever its level (DESIGN §6).
+    `only_reads_here`: it looks at our own protected tables and changes nothing, so its parameters
+    may quote placeholders; everywhere else one is refused.
     """
 
     plan: ActionPlan
     work: Instant | InSandbox
     goes_outside: bool = False
+    only_reads_here: bool = False
 
 
 class Tool(Protocol):

@@ -5,9 +5,11 @@
 It promises no zero miss rate: a clean scan is `scanned_no_findings`, never "safe".
 """
 
-from perlica.protection.cut import SMALLEST_PART, split, truncate
+from perlica.protection.armour import begins_inside_armour
+from perlica.protection.cut import SMALLEST_PART, head_of, split, truncate
 from perlica.protection.entry import JsonValue, join, protect, protect_line
 from perlica.protection.operators import OperatorRule, configure
+from perlica.protection.pieces import Piece, Stretch, protect_pieces
 from perlica.protection.preview import Place, Preview, preview
 from perlica.protection.seal import (
     POLICY_VERSION,
@@ -18,7 +20,6 @@ from perlica.protection.seal import (
     not_scanned,
     restore,
 )
-from perlica.protection.stream import OutputStream
 
 __all__ = [
     "POLICY_VERSION",
@@ -27,17 +28,21 @@ __all__ = [
     "Finding",
     "JsonValue",
     "OperatorRule",
-    "OutputStream",
+    "Piece",
     "Place",
     "Preview",
     "Protected",
     "ProtectionStatus",
+    "Stretch",
+    "begins_inside_armour",
     "configure",
+    "head_of",
     "join",
     "not_scanned",
     "preview",
     "protect",
     "protect_line",
+    "protect_pieces",
     "restore",
     "split",
     "truncate",

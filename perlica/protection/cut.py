@@ -42,6 +42,14 @@ def truncate(
     return _with_content(protected, text[:head_end] + notice + text[tail_start:])
 
 
+def head_of(text: str, max_code_points: int) -> str:
+    """Return the beginning of a text that was protected; nothing is torn, nothing is said about it.
+
+    For lines and names, where a notice has no room.
+    """
+    return text if len(text) <= max_code_points else text[: _safe_cut(text, max_code_points)]
+
+
 def split(protected: Protected, max_code_points: int) -> tuple[Protected, ...]:
     """Return the text in parts of at most `max_code_points`: at a paragraph, else a line,
     sentence or character.

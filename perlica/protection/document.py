@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from perlica.protection import json_text, placeholder, redaction
+from perlica.protection import armour, json_text, placeholder, redaction
 from perlica.protection.budget import (
     MAX_VALUE_BYTES,
     MOST_STEPS_OF_A_MESSAGE,
@@ -16,7 +16,8 @@ from perlica.protection.budget import (
     Budget,
     ScanIncomplete,
 )
-from perlica.protection.placeholder import blank
+from perlica.protection.edits import Edit, compose
+from perlica.protection.placeholder import Numbering, blank
 from perlica.protection.redaction import Span
 from perlica.protection.rules import is_kind
 from perlica.protection.scanning import scan
@@ -31,14 +32,26 @@ _SCANNED_AGAIN_BYTES: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A redacted text and what was found in it."""
+    """A redacted text, what was found in it, and which stretch of the text became which."""
 
     text: str
     findings: tuple[Finding, ...]
+    edits: tuple[Edit, ...] = ()
 
     @classmethod
-    def redacted(cls, text: str, channel: Channel) -> "Document":
+    def redacted(
+        cls,
+        text: str,
+        channel: Channel,
+        *,
+        numbering: Numbering | None = None,
+        open_until: int = 0,
+    ) -> "Document":
         """Return `text` redacted.
+
+        With `numbering` it shares its numbers with other texts. `open_until` > 0 says that the
+        text was cut at its beginning and is shown from that byte on: what it may have begun in the
+        middle of counts as found.
 
         Raises:
             ScanIncomplete: a bound was hit, or something was still found after the last round.
@@ -48,33 +61,39 @@ class Document:
         clean = placeholder.escape_look_alikes(text, is_kind)
         data = clean.encode()
         as_json = json_text.is_json(clean)
-        spans = find_spans(clean, as_json=as_json, most_steps=most_steps)
+        spans = find_spans(clean, as_json=as_json, most_steps=most_steps, open_until=open_until)
         if not spans:
             return cls(clean, ())
-        found, numbering = redaction.findings(spans), placeholder.Numbering(clean)
+        found, numbering = redaction.findings(spans), numbering or Numbering(clean)
+        edits: tuple[Edit, ...] = ()
         for _ in range(_ROUNDS):
             data, places = redaction.replace(data, spans, numbering)
+            edits = compose(edits, spans, places)
             spans = _find_again(data, places, as_json=as_json)
             if not spans:
                 result = data.decode()
                 if as_json and not json_text.is_json(result):
                     raise ScanIncomplete("json")
-                return cls(result, found)
+                return cls(result, found, edits)
             found += redaction.findings(spans)
         raise ScanIncomplete("rescan")
 
 
 def find_spans(
-    text: str, *, as_json: bool = False, most_steps: int | None = None
+    text: str, *, as_json: bool = False, most_steps: int | None = None, open_until: int = 0
 ) -> tuple[Span, ...]:
     """Return what is to be replaced, in byte offsets of the UTF-8 text.
 
-    Every door gets the same rules; `most_steps` bounds the work on each unit more tightly.
+    Every door gets the same rules; `most_steps` bounds the work on each unit more tightly;
+    `open_until`: see `Document.redacted`.
     """
     data = text.encode()
     if len(data) > MAX_VALUE_BYTES:
         raise ScanIncomplete("value size")
     hits = _hits_in(data, _units(data), most_steps)
+    hits.extend(armour.find_long_keys(data))
+    if open_until:
+        hits.extend(armour.find_open_edge(data, open_until))
     if as_json:
         hits.extend(json_text.find_hits(blank(data), Budget.start(len(data))))
         return json_text.fit(redaction.unite(hits, data), data)

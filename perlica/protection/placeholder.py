@@ -17,7 +17,7 @@ FILLER: Final = b"\xff"
 
 ANY: Final = re.compile(r"⟦凭据:[a-z0-9_]{2,40}:[0-9]{1,5}⟧")
 _EXACT: Final = re.compile("⟦凭据:([a-z0-9_]{2,40}):([0-9]{1,5})⟧")
-_EXACT_BYTES: Final = re.compile("⟦凭据:([a-z0-9_]{2,40}):[0-9]{1,5}⟧".encode())
+ANY_BYTES: Final = re.compile("⟦凭据:([a-z0-9_]{2,40}):[0-9]{1,5}⟧".encode())
 _PUBLIC_ARMOUR: Final = re.compile(
     rb"-----BEGIN (?:CERTIFICATE|TRUSTED CERTIFICATE|X509 C(?:RL|ERTIFICATE)|(?:NEW )"
     rb"?CERTIFICATE REQUEST|PKCS7|(?:RSA |EC |DSA )?PUBLIC KEY"
@@ -49,7 +49,7 @@ def blank(data: bytes) -> bytes:
         data = _PUBLIC_ARMOUR.sub(lambda match: FILLER * len(match.group()), data)
     if b"\xe2\x9f\xa6" not in data:
         return data
-    return _EXACT_BYTES.sub(lambda match: FILLER * len(match.group()), data)
+    return ANY_BYTES.sub(lambda match: FILLER * len(match.group()), data)
 
 
 class Numbering:

@@ -99,7 +99,11 @@ class StreamingBackend(Protocol):
         instance: str,
         action: Command,
         cancel: CancelToken,
-        on_output: Callable[[str, bytes], None],
+        on_output: Callable[[str, bytes, int], None],
     ) -> CommandOutcome:
-        """As `SandboxBackend.execute`; `on_output` gets "stdout" or "stderr" and raw bytes."""
+        """As `SandboxBackend.execute`, with the output handed on as it comes.
+
+        `on_output` gets "stdout" or "stderr", raw bytes, and how many bytes of that stream are
+        missing in front of them.
+        """
         ...

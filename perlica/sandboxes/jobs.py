@@ -49,6 +49,7 @@ from perlica.sandboxes.contract import SandboxBackend, StreamingBackend
 from perlica.sandboxes.lines import read_lines
 from perlica.sandboxes.nodes import Nodes
 from perlica.sandboxes.progress import OutputWatch
+from perlica.sandboxes.ranges import read_range
 from perlica.stores.database import Database
 from perlica.stores.operations import Operation, OperationStore
 from perlica.stores.outbox import OutboxStore
@@ -204,6 +205,8 @@ class JobPerformer:
                 return _delete(backend, job)
             case ReadLines() as wanted:
                 return read_lines(wanted, lambda piece: _read(backend, job, piece, cancel))
+            case ReadFile() as wanted:
+                return read_range(wanted, lambda piece: _read(backend, job, piece, cancel))
             case None:
                 raise Refused("look_up_only", "this job is only looked up, never run")
             case Command() as command if isinstance(backend, StreamingBackend):

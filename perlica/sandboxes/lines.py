@@ -3,20 +3,19 @@
 Used by the job's performer for `ReadLines`; reads as much of the file as it takes to count.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from perlica.domain.errors import Refused
-from perlica.domain.sandbox import FileRead, LinesRead, ReadFile, ReadLines
-
-PIECE_BYTES = 256 * 1024
-
-ReadPiece = Callable[[ReadFile], FileRead]
+from perlica.domain.sandbox import LinesRead, ReadFile, ReadLines, Surroundings
+from perlica.sandboxes.ranges import PIECE_BYTES, ReadPiece, read_range
 
 
 @dataclass(slots=True)
 class _Collector:
-    """Lines as they come by; `line` is the one that the next byte belongs to."""
+    """Lines as they come by; `line` is the one that the next byte belongs to.
+
+    `begins_at` is the byte that the first wanted line begins with, `taken_bytes` what came by.
+    """
 
     wanted: ReadLines
     line: int = 1
@@ -25,13 +24,20 @@ class _Collector:
     last_line: int = 0
     open_piece: bytes = b""
     is_full: bool = False
+    begins_at: int = 0
+    taken_bytes: int = 0
 
     def take(self, piece: bytes) -> None:
         """Go through a piece; stops taking when the lines or the room are used up."""
         *whole, rest = (self.open_piece + piece).split(b"\n")
+        at = self.taken_bytes - len(self.open_piece)
         for text in whole:
             self._keep(text + b"\n")
             self.line += 1
+            at += len(text) + 1
+            if self.line == self.wanted.first_line:
+                self.begins_at = at
+        self.taken_bytes += len(piece)
         is_wanted = self.line >= self.wanted.first_line
         if is_wanted and len(rest) > self.wanted.limit_bytes - self.kept_bytes:
             self._keep(rest)
@@ -84,10 +90,16 @@ def read_lines(wanted: ReadLines, read: ReadPiece) -> LinesRead:
     if at_end:
         collector.end()
     last_line = max(collector.last_line, wanted.first_line - 1)
+    whole = ReadFile(
+        path=wanted.path, offset_bytes=collector.begins_at, limit_bytes=collector.kept_bytes
+    )
+    # Read once more, with what stands around it: what is shown is what was looked at.
+    found = read_range(whole, read) if collector.kept_bytes else None
     return LinesRead(
         size_bytes=size,
         first_line=wanted.first_line,
         last_line=last_line,
         at_end=at_end and collector.line - 1 <= last_line,
-        content=b"".join(collector.kept),
+        content=found.content if found else b"",
+        around=found.around if found else Surroundings(),
     )

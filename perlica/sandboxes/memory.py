@@ -283,9 +283,23 @@ def _run(files: dict[str, bytes], command: Command, cancel: CancelToken) -> Comm
         ended=ended,
         exit_code=code if ended == "exited" else None,
         signal=None,
-        stdout=out[: command.output_limit_bytes],
-        stderr=error[: command.output_limit_bytes],
+        stdout=_kept(out, command),
+        stderr=_kept(error, command),
         stdout_bytes=len(out),
         stderr_bytes=len(error),
+        stdout_head_bytes=_head_bytes(out, command),
+        stderr_head_bytes=_head_bytes(error, command),
+        output_limit_bytes=command.output_limit_bytes,
         duration_ms=int((monotonic_s() - began_s) * 1000),
     )
+
+
+def _kept(raw: bytes, command: Command) -> bytes:
+    """Beginning and end with a margin each, as the node daemon keeps them."""
+    head = _head_bytes(raw, command)
+    return raw if head is None else raw[:head] + raw[-(head + command.output_limit_bytes % 2) :]
+
+
+def _head_bytes(raw: bytes, command: Command) -> int | None:
+    head = command.output_limit_bytes // 2 + command.margin_bytes
+    return head if len(raw) > command.output_limit_bytes + 2 * command.margin_bytes else None

@@ -1,8 +1,8 @@
 """Progress of a running command, from its output as it comes.
 
-Used by the job's performer where the backend streams. What is kept is a count and one line; the
-line is cut out of the end of the output after all of that end was protected together, so that a
-credential over several lines is seen whole.
+Used by the job's performer where the backend streams. What is kept is a count and one line. The
+line is cut out of the end of its stream after that end was protected together with a margin in
+front of it; what follows a gap, or the beginning of what is kept, is margin and never shown.
 """
 
 from dataclasses import dataclass, field
@@ -11,13 +11,46 @@ from typing import Final
 from perlica.domain.clock import monotonic_s
 from perlica.domain.errors import PerlicaError
 from perlica.domain.ids import OperationId
-from perlica.protection import Channel, Protected, protect, restore, truncate
+from perlica.protection import Channel, Protected, Stretch, protect, protect_pieces, truncate
 from perlica.stores.database import Database
 from perlica.stores.progress import ProgressStore
 
 EVERY_S: Final = 2.0
-TAIL_BYTES: Final = 32 * 1024
+SHOWN_BYTES: Final = 32 * 1024
+"""A line is looked for in so much of the end of a stream."""
+TAIL_MARGIN_BYTES: Final = 64 * 1024
+"""Kept in front of that; smaller than a result's, because it is looked at every two seconds."""
 LINE_CODE_POINTS: Final = 400
+
+
+@dataclass(slots=True)
+class StreamTail:
+    """The end of one stream. `is_cut`: something stands, or stood, in front of what is kept."""
+
+    kept: bytes = b""
+    is_cut: bool = False
+
+    def take(self, content: bytes, missing_bytes: int) -> None:
+        """Add a piece; behind a gap everything begins anew."""
+        if missing_bytes:
+            self.kept, self.is_cut = b"", True
+        self.kept += content
+        surplus = len(self.kept) - SHOWN_BYTES - TAIL_MARGIN_BYTES
+        if surplus > 0:
+            self.kept, self.is_cut = self.kept[surplus:], True
+
+    def last_line(self) -> Protected:
+        """The last whole line, protected; "" while none of it may be shown."""
+        nothing = protect("", Channel.TOOL_RESULT)
+        end = self.kept.rfind(b"\n") + 1
+        margin = TAIL_MARGIN_BYTES if self.is_cut else 0
+        text = self.kept[:end].rstrip()
+        begin = max(text.rfind(b"\n") + 1, text.rfind(b"\r") + 1, margin)
+        if begin >= len(text):
+            return nothing
+        stretch = Stretch(data=self.kept, shown=((begin, len(text)),), is_cut=self.is_cut)
+        ((piece,),) = protect_pieces([stretch], Channel.TOOL_RESULT)
+        return truncate(piece.protected, LINE_CODE_POINTS)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -28,30 +61,24 @@ class OutputWatch:
     operation: OperationId
     every_s: float = EVERY_S
     _bytes: int = 0
-    _tail: bytes = b""
+    _tails: dict[str, StreamTail] = field(default_factory=dict)
     _next_s: float = field(default_factory=monotonic_s)
 
-    def take(self, _stream: str, content: bytes) -> None:
-        """One piece of stdout or stderr. Never raises: progress is no reason to lose a command."""
-        self._bytes += len(content)
-        self._tail = (self._tail + content)[-TAIL_BYTES:]
+    def take(self, stream: str, content: bytes, missing_bytes: int = 0) -> None:
+        """One piece of stdout or stderr. Never raises: progress is no reason to lose a command.
+
+        `missing_bytes` of that stream stood in front of it. The streams are kept apart: pieces of
+        the one between those of the other would hide what they divide.
+        """
+        self._bytes += missing_bytes + len(content)
+        tail = self._tails.setdefault(stream, StreamTail())
+        tail.take(content, missing_bytes)
         if monotonic_s() < self._next_s:
             return
         self._next_s = monotonic_s() + self.every_s
         try:
             with self.database.transaction():
-                line = last_line(self._tail)
+                line = tail.last_line()
                 ProgressStore(self.database).note(self.operation, self._bytes, line)
         except PerlicaError:
             return
-
-
-def last_line(tail: bytes) -> Protected:
-    """The last whole line of the end of an output, protected; "" while there is none."""
-    whole, line_end, _ = tail.rpartition(b"\n")
-    text = protect((whole + line_end).decode("utf-8", "replace"), Channel.TOOL_RESULT)
-    lines = text.content.strip().splitlines()
-    line = restore(
-        lines[-1] if lines else "", text.status.value, text.policy_version, text.finding_count
-    )
-    return truncate(line, LINE_CODE_POINTS)

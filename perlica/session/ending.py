@@ -14,8 +14,10 @@ from perlica.domain.outbox import OutboxKind
 from perlica.domain.plan import JsonValue
 from perlica.domain.task import FINAL_STATES, EndReason, TaskState
 from perlica.domain.texts import Language
-from perlica.domain.texts.notices import say_ended
+from perlica.domain.texts.notices import say_credentials, say_ended
+from perlica.gateway.placeholders import CODE as PLACEHOLDER_CODE
 from perlica.protection import Channel, Protected, protect
+from perlica.protection.placeholder import ANY as PLACEHOLDER
 from perlica.session.final import Usage, executed_lines, final_message, usage_line
 from perlica.stores.approvals import ApprovalStore
 from perlica.stores.audit import AuditStore
@@ -27,6 +29,8 @@ from perlica.stores.sessions import SessionStore
 from perlica.stores.tasks import Task, TaskStore
 
 _TRIES = 5
+_MOST_NAMED = 5
+_MOST_REFUSED = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +76,7 @@ class TaskEnder:
             cancelled_by=cancelled_by,
         )
         lines = [said, *executed_lines(operations, language=self.language, is_over=True)]
+        lines += self._credentials(current)
         if self.shows_usage:
             lines.append(usage_line(self._usage(current), self.language))
         self._move(current, after, reason, protect("\n".join(lines), Channel.OUTBOX))
@@ -89,6 +94,7 @@ class TaskEnder:
                 operations=self._operations(task),
                 language=self.language,
                 usage=self._usage(task) if self.shows_usage else None,
+                credentials=self._credentials(task),
                 page_url=f"{self.console_url}/tasks/{task.id}" if self.console_url else "",
             ),
             Channel.OUTBOX,
@@ -138,6 +144,23 @@ class TaskEnder:
             actor="perlica",
             detail=protect({"reason": reason.value}, Channel.AUDIT),
             task_id=task.id,
+        )
+
+    def _credentials(self, task: Task) -> tuple[str, ...]:
+        """What became of the credentials that this task met, in the group's language."""
+        replaced: list[str] = []
+        if task.trigger_row is not None:
+            trigger = MessageStore(self.database).find_message(task.trigger_row)
+            if trigger is not None and trigger.content.finding_count:
+                replaced = PLACEHOLDER.findall(trigger.content.content)
+        refused = AuditStore(self.database).list_events(
+            limit=_MOST_REFUSED, task_id=task.id, kind="call.refused"
+        )
+        codes = [json.loads(event.detail.content or "{}").get("code") for event in refused]
+        return say_credentials(
+            replaced=list(dict.fromkeys(replaced))[:_MOST_NAMED],
+            refused_calls=codes.count(PLACEHOLDER_CODE),
+            language=self.language,
         )
 
     def _operations(self, task: Task) -> tuple[Operation, ...]:

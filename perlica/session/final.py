@@ -75,11 +75,13 @@ def final_message(
     language: Language,
     usage: Usage | None = None,
     page_url: str = "",
+    credentials: Sequence[str] = (),
 ) -> str:
     """The whole final message; it still has to pass `protect` on its way to the outbox.
 
     `answer` is the model's text as the transcript keeps it, `operations` are all of the task's.
     One that is too long for the group names the task's page in the console, if there is one.
+    `credentials` are Perlica's own lines about what was replaced.
     """
     text = neutralise(answer[: _safe_end(answer, 4 * MAX_ANSWER_CODE_POINTS)])
     if len(text) > MAX_ANSWER_CODE_POINTS:
@@ -88,6 +90,7 @@ def final_message(
         text = f"{kept}\n{cut}"
     executed = executed_lines(operations, language=language)
     framed = frame_answer(task=task, answer=text, executed=executed, language=language)
+    framed = "\n".join((framed, *credentials))
     return framed if usage is None else f"{framed}\n{usage_line(usage, language)}"
 
 

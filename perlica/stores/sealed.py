@@ -10,6 +10,7 @@ from perlica.protection import (
     Channel,
     Protected,
     ProtectionStatus,
+    head_of,
     protect,
     protect_line,
     restore,
@@ -61,4 +62,4 @@ def as_json(value: Protected) -> Protected:
 
 def reason_text(reason: str) -> str:
     """A short reason as it is stored: a code or a peer's wording, scanned all the same."""
-    return protect_line(reason)[:MAX_REASON_CODE_POINTS]
+    return head_of(protect_line(reason), MAX_REASON_CODE_POINTS)

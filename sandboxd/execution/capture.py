@@ -1,19 +1,30 @@
 """Keeps the beginning and the end of a stream of any length, and counts all of it.
 
-The middle of a long output is what a reader misses least; the end usually holds the error.
+The middle of a long output is what a reader misses least; the end usually holds the error. Beyond
+both ends a margin is kept: who looks for credentials in the output has to see what a cut divides.
 """
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much of a stream is kept: the limit, and a margin at each side of what is left out."""
+
+    limit_bytes: int
+    margin_bytes: int = 0
 
 
 class Capture:
-    """Takes chunks, keeps at most `limit_bytes` of them, and shows each to `observe`."""
+    """Takes chunks, keeps as many as there is room for, and shows each to `observe`."""
 
-    def __init__(self, limit_bytes: int, observe: Callable[[bytes], None] | None = None) -> None:
+    def __init__(self, room: Room, observe: Callable[[bytes], None] | None = None) -> None:
+        half = room.limit_bytes // 2
         self._observe = observe
-        self._head_room = limit_bytes // 2
-        self._tail_room = limit_bytes - self._head_room
+        self._head_room = half + room.margin_bytes
+        self._tail_room = room.limit_bytes - half + room.margin_bytes
         self._head = bytearray()
         self._tail: deque[bytes] = deque()
         self._tail_bytes = 0
@@ -43,11 +54,12 @@ class Capture:
         """Whether something between head and tail is gone."""
         return self.total_bytes > self._head_room + self._tail_room
 
+    @property
+    def head_bytes(self) -> int:
+        """How much of what is kept stands in front of what is gone; all of it where nothing is."""
+        return self._head_room if self.is_truncated else self.total_bytes
+
     def kept(self) -> bytes:
-        """Head and tail; where something is missing between them a line says how much."""
+        """Head and tail, one behind the other."""
         tail = b"".join(self._tail)
-        if not self.is_truncated:
-            return bytes(self._head) + tail
-        gone = self.total_bytes - self._head_room - self._tail_room
-        marker = f"\n[... {gone} bytes left out ...]\n".encode("ascii")
-        return bytes(self._head) + marker + tail[-self._tail_room :]
+        return bytes(self._head) + (tail[-self._tail_room :] if self.is_truncated else tail)

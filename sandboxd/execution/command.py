@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Self
 
-from sandboxd.execution.capture import Capture
+from sandboxd.execution.capture import Capture, Room
 from sandboxd.kernel.children import CHILDREN, kill_quietly
 from sandboxd.runtime.container import FailedToStart, Stdio
 from sandboxd.wire import Ending, StreamName
@@ -81,14 +81,13 @@ class Command:
         end: Callable[[], None],
         stdin: bytes,
         timeout_s: float,
-        limit_bytes: int,
+        room: Room,
         observe: Observe | None = None,
     ) -> Ended:
         """Runs the command to its end. `start` starts it; `end` kills all that belongs to it."""
         began = time.monotonic()
         stdout, stderr = (
-            Capture(limit_bytes, observe and partial(observe, stream))
-            for stream in ("stdout", "stderr")
+            Capture(room, observe and partial(observe, stream)) for stream in ("stdout", "stderr")
         )
 
         def outcome(ending: Ending, status: int | None) -> Ended:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from sandboxd.execution.capture import Room
 from sandboxd.execution.command import Command, Ended, Observe
 from sandboxd.faults import Fault, OutcomeUnknown, Refused, Retryable
 from sandboxd.kernel.children import CHILDREN, is_ending
@@ -160,7 +161,7 @@ class Sandbox:
         *,
         stdin: bytes,
         timeout_s: float,
-        limit_bytes: int,
+        room: Room,
         is_hidden: bool = False,
         observe: Observe | None = None,
     ) -> Ended:
@@ -178,7 +179,7 @@ class Sandbox:
                 end=lambda: self._end_command(command),
                 stdin=stdin,
                 timeout_s=timeout_s,
-                limit_bytes=limit_bytes,
+                room=room,
                 observe=observe,
             )
             ended = attempt()

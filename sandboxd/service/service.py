@@ -13,6 +13,7 @@ from pathlib import Path
 
 from sandboxd import __version__
 from sandboxd.execution import files
+from sandboxd.execution.capture import Room
 from sandboxd.execution.command import Ended, Observe
 from sandboxd.faults import Busy, Refused, Retryable
 from sandboxd.runtime.profile import process_configuration
@@ -218,10 +219,10 @@ class Service:
                 ),
                 stdin=decode_bytes(request.stdin_base64),
                 timeout_s=request.timeout_ms / 1000,
-                limit_bytes=request.output_limit_bytes,
+                room=Room(request.output_limit_bytes, margin_bytes=request.margin_bytes),
                 observe=observe,
             )
-            return _outcome_of(request.operation, ended)
+            return _outcome_of(request, ended)
 
         with self._slot():
             return self._operations.perform(
@@ -304,7 +305,7 @@ class Service:
             stdin=stdin,
             timeout_s=_FILE_WITHIN_S,
             # Capture halves its limit between head and tail; nothing may be cut here.
-            limit_bytes=2 * (limit_bytes + files.HEADER_BYTES + _FILE_STDERR_BYTES),
+            room=Room(limit_bytes=2 * (limit_bytes + files.HEADER_BYTES + _FILE_STDERR_BYTES)),
             is_hidden=True,
         )
         if ended.ending == "failed_to_start":
@@ -379,10 +380,10 @@ def _identity(
     )
 
 
-def _outcome_of(operation: OperationId, ended: Ended) -> ExecOutcome:
+def _outcome_of(request: ExecRequest, ended: Ended) -> ExecOutcome:
     status = ended.status
     return ExecOutcome(
-        operation=operation,
+        operation=request.operation,
         ended=ended.ending,
         exit_code=status if ended.ending == "exited" else None,
         signal=-status if status is not None and ended.ending == "signalled" else None,
@@ -390,6 +391,9 @@ def _outcome_of(operation: OperationId, ended: Ended) -> ExecOutcome:
         stderr_base64=encode_bytes(ended.stderr.kept()),
         stdout_bytes=ended.stdout.total_bytes,
         stderr_bytes=ended.stderr.total_bytes,
+        stdout_head_bytes=ended.stdout.head_bytes,
+        stderr_head_bytes=ended.stderr.head_bytes,
+        output_limit_bytes=request.output_limit_bytes,
         stdout_truncated=ended.stdout.is_truncated,
         stderr_truncated=ended.stderr.is_truncated,
         duration_ms=ended.duration_ms,

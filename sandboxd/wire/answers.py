@@ -156,6 +156,9 @@ class ExecOutcome(Wire):
     `exit_code` is set when it `exited`, `signal` when it was `signalled`. `stdout_bytes` and
     `stderr_bytes` count everything that was written, also what was cut. With `output_lost` the
     command ended as said but its output is gone (acknowledged, evicted or lost with the daemon).
+    `stdout_head_bytes` and `stderr_head_bytes`: how much of what was kept stands in front of what
+    was left out; None comes from a record of an older daemon. `output_limit_bytes` and the margins
+    are those of the request.
     `failed_to_start`: stderr holds the runtime's words, nothing of the command ran.
     """
 
@@ -168,6 +171,9 @@ class ExecOutcome(Wire):
     stderr_base64: Base64Text = Field(default="", repr=False)
     stdout_bytes: int = 0
     stderr_bytes: int = 0
+    stdout_head_bytes: int | None = None
+    stderr_head_bytes: int | None = None
+    output_limit_bytes: int = 0
     stdout_truncated: bool = False
     stderr_truncated: bool = False
     output_lost: bool = False
@@ -175,7 +181,7 @@ class ExecOutcome(Wire):
 
     @property
     def stdout(self) -> bytes:
-        """The kept bytes of stdout; when cut, beginning and end with a marker line between."""
+        """The kept bytes of stdout; when cut, beginning and end, see `stdout_head_bytes`."""
         return decode_bytes(self.stdout_base64)
 
     @property

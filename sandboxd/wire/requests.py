@@ -14,6 +14,7 @@ from sandboxd.wire.terms import (
     MAX_ENVIRONMENT,
     MAX_FILE_BYTES,
     MAX_LISTED_ENTRIES,
+    MAX_MARGIN_BYTES,
     MAX_OUTPUT_BYTES,
     MAX_STDIN_BYTES,
     MAX_TIMEOUT_MS,
@@ -64,7 +65,9 @@ class ExecRequest(Wire):
     """POST .../exec -> ExecOutcome. One command, no shell unless `argv` names one.
 
     A stopped sandbox is mounted and started first. `output_limit_bytes` holds for stdout and for
-    stderr, each for itself; of longer output the beginning and the end are kept. Sent with
+    stderr, each for itself; of longer output the beginning and the end are kept, half of the limit
+    and `margin_bytes` of each, one behind the other. The margins are there to be looked at, so that
+    what a cut divides can be recognised; they are not for showing. Sent with
     `Accept: application/x-ndjson` the answer is a stream of StreamLine while the command runs.
     """
 
@@ -78,6 +81,7 @@ class ExecRequest(Wire):
     stdin_base64: Base64Text = Field(default="", repr=False)
     timeout_ms: int = Field(default=60_000, ge=1, le=MAX_TIMEOUT_MS)
     output_limit_bytes: int = Field(default=256 * 1024, ge=2, le=MAX_OUTPUT_BYTES)
+    margin_bytes: int = Field(default=0, ge=0, le=MAX_MARGIN_BYTES)
 
     @model_validator(mode="after")
     def _fits_into_execve(self) -> "ExecRequest":

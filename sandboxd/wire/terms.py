@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal, NewType
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-PROTOCOL_VERSION: Final = 1
+PROTOCOL_VERSION: Final = 2
 STREAM_TYPE: Final = "application/x-ndjson"
 """`Accept` of an exec whose output is wanted while it runs: StreamOutput lines, a StreamEnd."""
 
@@ -28,7 +28,9 @@ MAX_ENVIRONMENT: Final = 256
 MAX_PATH_BYTES: Final = 4096
 MAX_STDIN_BYTES: Final = 16 * 1024 * 1024
 MAX_OUTPUT_BYTES: Final = 8 * 1024 * 1024
-"""The most that is kept of stdout, and as much again of stderr."""
+"""The most that is kept of stdout without its margins, and as much again of stderr."""
+MAX_MARGIN_BYTES: Final = 1024 * 1024
+"""The most that is kept beyond each side of what is left out of an output."""
 MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 MAX_LISTED_ENTRIES: Final = 10_000
 MAX_TIMEOUT_MS: Final = 6 * 60 * 60 * 1000

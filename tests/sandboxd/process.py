@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from sandboxd import wire
 from sandboxd.kernel.loops import loops_backed_by
 from tests.sandboxd.client import Client
 
@@ -87,7 +88,7 @@ class Daemon:
         assert self._process is not None
         assert self._process.poll() is None, self.log.read_text("utf-8")
         try:
-            return self.client.health().protocol == 1
+            return self.client.health().protocol == wire.PROTOCOL_VERSION
         except OSError:
             return False
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sandboxd.execution.capture import Capture
+from sandboxd.execution.capture import Capture, Room
 from sandboxd.faults import Misconfigured, Refused, Retryable
 from sandboxd.ledger.epoch import Epoch
 from sandboxd.ledger.journal import Entry, Journal
@@ -136,19 +136,28 @@ def test_the_epoch_only_rises_and_is_remembered(tmp_path: Path) -> None:
 @pytest.mark.parametrize("total", [0, 9, 10, 11, 12, 100, 101])
 def test_a_capture_keeps_both_ends_whatever_the_pieces(size: int, total: int) -> None:
     raw = bytes(number % 251 for number in range(total))
-    capture = Capture(11)
+    capture = Capture(Room(limit_bytes=11))
 
     for start in range(0, total, size):
         capture.take(raw[start : start + size])
 
     assert capture.total_bytes == total
     assert capture.is_truncated == (total > 11)
-    kept = capture.kept()
-    if capture.is_truncated:
-        assert kept.startswith(raw[:5] + b"\n[... ")
-        assert kept.endswith(b"...]\n" + raw[-6:])
-    else:
-        assert kept == raw
+    assert capture.kept() == (raw[:5] + raw[-6:] if capture.is_truncated else raw)
+    assert capture.head_bytes == (5 if capture.is_truncated else total)
+
+
+@pytest.mark.parametrize("total", [16, 17, 18, 100])
+def test_a_capture_keeps_a_margin_at_both_sides_of_what_it_leaves_out(total: int) -> None:
+    raw = bytes(number % 251 for number in range(total))
+    capture = Capture(Room(limit_bytes=11, margin_bytes=3))
+
+    for start in range(0, total, 7):
+        capture.take(raw[start : start + 7])
+
+    assert capture.is_truncated == (total > 17)
+    assert capture.kept() == (raw[:8] + raw[-9:] if capture.is_truncated else raw)
+    assert capture.head_bytes == (8 if capture.is_truncated else total)
 
 
 def test_a_journal_on_a_full_disk_refuses_and_stays_readable(tmp_path: Path) -> None:

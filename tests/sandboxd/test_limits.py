@@ -2,6 +2,7 @@
 
 import pytest
 
+from sandboxd import wire
 from tests.sandboxd.client import Box, Client, MakeBox
 
 pytestmark = [pytest.mark.root, pytest.mark.evidence(7)]
@@ -16,7 +17,7 @@ def test_a_fork_bomb_stays_below_the_number_of_processes(client: Client, make_bo
     box.stop()
 
     assert outcome.ended in {"exited", "timed_out", "signalled"}
-    assert client.health().protocol == 1
+    assert client.health().protocol == wire.PROTOCOL_VERSION
     assert box.says("echo well") == "well"
 
 

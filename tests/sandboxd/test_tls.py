@@ -112,7 +112,7 @@ def test_output_streams_to_the_service_over_tls(node: Node) -> None:
         instance=box.instance,
         action=Command(argv=("/bin/sh", "-c", "echo out; echo err >&2")),
         cancel=CancelToken(),
-        on_output=lambda stream, chunk: heard.append((stream, chunk)),
+        on_output=lambda stream, chunk, _: heard.append((stream, chunk)),
     )
     backend.delete(new_operation_id(), box.name, box.instance)
 

@@ -6,7 +6,8 @@ import pytest
 
 from perlica.domain.errors import Refused
 from perlica.domain.sandbox import FileRead, ReadFile, ReadLines
-from perlica.sandboxes.lines import PIECE_BYTES, read_lines
+from perlica.sandboxes.lines import read_lines
+from perlica.sandboxes.ranges import PIECE_BYTES
 from tests.sandboxes.rig import Rig
 
 TEXT = "".join(f"line {n}\n" for n in range(1, 301))

@@ -15,7 +15,7 @@ from types import TracebackType
 from urllib.parse import quote
 
 from perlica.domain.errors import PerlicaError
-from perlica.protection import protect_line
+from perlica.protection import head_of, protect_line
 
 ID_FIELDS = (
     "actor",
@@ -63,6 +63,8 @@ ID_FIELDS = (
 """Names that `extra` may carry: ids, codes and numbers of ours."""
 
 MAX_EVENT_CODE_POINTS = 500
+MAX_LOOKED_AT_CODE_POINTS = 8_192
+"""So much of a text is protected before it is cut to what is written."""
 MAX_FRAMES = 30
 MAX_LIST_ITEMS = 50
 
@@ -111,14 +113,17 @@ class LineFormatter(logging.Formatter):
         for secret in self._secrets:
             line = line.replace(secret, _HIDDEN)
         protected = protect_line(line)
-        return protected if _is_json_object(protected) else _bare(record, protected)
+        fields = _read_object(protected)
+        if fields is None:
+            return _bare(record, head_of(protected, MAX_EVENT_CODE_POINTS))
+        return _dump(_shortened(fields))
 
 
 def event_of(record: logging.LogRecord) -> str:
     """What the record says, on one line; of other libraries without their arguments' content."""
     ours = record.name.partition(".")[0] in _OURS
     text = record.getMessage() if ours else _foreign_message(record)
-    return " ".join(_whole(text[:MAX_EVENT_CODE_POINTS]).split())
+    return " ".join(_whole(text[:MAX_LOOKED_AT_CODE_POINTS]).split())
 
 
 def _compose(record: logging.LogRecord) -> str:
@@ -149,7 +154,7 @@ def _bare(record: logging.LogRecord, event: str) -> str:
     return _dump({**_head(record), "event": event})
 
 
-def _dump(fields: dict[str, object]) -> str:
+def _dump(fields: object) -> str:
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), default=_scalar)
 
 
@@ -163,7 +168,7 @@ def _value(value: object) -> object:
 def _scalar(value: object) -> object:
     if value is None or isinstance(value, bool | int | float):
         return value
-    return _whole(str(value))[:MAX_EVENT_CODE_POINTS]
+    return _whole(str(value)[:MAX_LOOKED_AT_CODE_POINTS])
 
 
 def _whole(text: str) -> str:
@@ -213,7 +218,7 @@ def _errors(error: BaseException) -> Iterator[dict[str, object]]:
 def _message_of(error: BaseException) -> str:
     if not isinstance(error, _TELLING):
         return _WITHHELD
-    return " ".join(_whole(str(error))[:MAX_EVENT_CODE_POINTS].split())
+    return " ".join(_whole(str(error)[:MAX_LOOKED_AT_CODE_POINTS]).split())
 
 
 def _frames(trace: TracebackType | None) -> Iterator[str]:
@@ -237,8 +242,22 @@ def _spellings(secrets: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(forms, key=len, reverse=True))
 
 
-def _is_json_object(line: str) -> bool:
+def _read_object(line: str) -> dict[str, object] | None:
     try:
-        return isinstance(json.loads(line), dict)
+        value = json.loads(line)
     except ValueError:
-        return False
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _shortened(value: object) -> object:
+    """Every text cut to what a line may hold; it is protected by now."""
+    match value:
+        case str():
+            return head_of(value, MAX_EVENT_CODE_POINTS)
+        case list():
+            return [_shortened(one) for one in value]
+        case dict():
+            return {name: _shortened(one) for name, one in value.items()}
+        case _:
+            return value

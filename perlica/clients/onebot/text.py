@@ -6,6 +6,9 @@ Intake cleans before protection scans; the outbox and intake compare fingerprint
 import hashlib
 import re
 
+from perlica.protection import Channel, head_of, protect
+
+_LONGEST_LOOKED_AT = 16_384
 _REPLACEMENT = "\ufffd"
 _DIRTY = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _LINE_END = re.compile(r"\r\n?")
@@ -22,9 +25,15 @@ def clean_text(text: str) -> str:
 
 
 def one_line(text: str, max_code_points: int) -> str:
-    """The cleaned text on one line without square brackets, so that it cannot end a placeholder."""
-    flat = _SPACE.sub(" ", clean_text(text)).translate({0x5B: None, 0x5D: None})
-    return flat.strip()[:max_code_points].rstrip()
+    """The cleaned text on one line without square brackets, so that it cannot end a placeholder.
+
+    What is longer is protected before it is cut, so that the cut hides no credential by half.
+    """
+    flat = _SPACE.sub(" ", clean_text(text)).translate({0x5B: None, 0x5D: None}).strip()
+    if len(flat) <= max_code_points:
+        return flat
+    whole = protect(flat[:_LONGEST_LOOKED_AT], Channel.MESSAGE).content
+    return head_of(whole, max_code_points).rstrip()
 
 
 def hash_text(text: str) -> str:

@@ -130,6 +130,17 @@ _ENDED = Text(zh="任务 {task} {state}：{reason}。", en="Task {task} {state}:
 _ANSWER_HEADER = Text(zh="【Perlica 回答 · {task}】", en="【Perlica's answer · {task}】")
 _EXECUTED = Text(zh="【实际执行】", en="【Really executed】")
 _NOTHING_EXECUTED = Text(zh="【实际执行】无", en="【Really executed】 nothing")
+_REPLACED = Text(
+    zh="【凭据】你消息里的凭据换成了 {names}，真值没有保存，也没有交给模型。"
+    "请撤回那条消息并更换它。",
+    en="【Credential】 The credential in your message became {names}; the value was neither kept"
+    " nor given to the model. Please recall the message and change the credential.",
+)
+_NOT_WRITTEN = Text(
+    zh="【凭据】{count} 个带占位符的调用没有执行：占位符不是真值，不能写进文件或命令。",
+    en="【Credential】 {count} call(s) with a placeholder were not executed: it is not the value"
+    " and must not be written into a file or a command.",
+)
 _ANNOUNCED = Text(
     zh="已按策略自动执行（中风险）：{summary}", en="Done by policy (medium risk): {summary}"
 )
@@ -234,6 +245,20 @@ def frame_answer(*, task: TaskId, answer: str, executed: Sequence[str], language
     else:
         parts.append(_NOTHING_EXECUTED.say(language))
     return "\n".join(parts)
+
+
+def say_credentials(
+    *, replaced: Sequence[str], refused_calls: int, language: Language
+) -> tuple[str, ...]:
+    """What became of credentials in a task, and what its member has to do: a line for each fact.
+
+    `replaced` are the placeholders in his own message, `refused_calls` the calls that held one.
+    """
+    names = " ".join(replaced)
+    return (
+        *([_REPLACED.say(language, names=names)] if replaced else []),
+        *([_NOT_WRITTEN.say(language, count=refused_calls)] if refused_calls else []),
+    )
 
 
 def say_announced(summary: str, language: Language) -> str:
