@@ -56,6 +56,7 @@ def command_of(outcome: wire.ExecOutcome) -> CommandOutcome:
         stderr_bytes=outcome.stderr_bytes,
         duration_ms=outcome.duration_ms,
         output_lost=outcome.output_lost,
+        out_of_memory=outcome.out_of_memory,
     )
 
 

@@ -188,6 +188,7 @@ class CommandOutcome:
 
     `ended` is exited | signalled | timed_out | cancelled | failed_to_start; `stdout_bytes` and
     `stderr_bytes` are the true totals, of which head and tail are kept when they were cut.
+    `out_of_memory`: the kernel killed a process of the sandbox for its memory limit meanwhile.
     """
 
     ended: str
@@ -199,6 +200,7 @@ class CommandOutcome:
     stderr_bytes: int
     duration_ms: int
     output_lost: bool = False
+    out_of_memory: bool = False
 
 
 ActionOutcome = CommandOutcome | FileRead | FilesListed | FileWritten

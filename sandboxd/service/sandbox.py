@@ -180,6 +180,7 @@ class Sandbox:
                 timeout_s=timeout_s,
                 limit_bytes=limit_bytes,
                 observe=observe,
+                memory_kills=partial(self._node.cgroups.memory_kills, self.instance),
             )
             ended = attempt()
             for _ in range(_REVIVALS):

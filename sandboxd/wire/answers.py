@@ -156,7 +156,8 @@ class ExecOutcome(Wire):
     `exit_code` is set when it `exited`, `signal` when it was `signalled`. `stdout_bytes` and
     `stderr_bytes` count everything that was written, also what was cut. With `output_lost` the
     command ended as said but its output is gone (acknowledged, evicted or lost with the daemon).
-    `failed_to_start`: stderr holds the runtime's words, nothing of the command ran.
+    `failed_to_start`: stderr holds the runtime's words, nothing of the command ran. With
+    `out_of_memory` the kernel killed a process of the sandbox for its memory limit meanwhile.
     """
 
     kind: Literal["exec"] = "exec"
@@ -171,6 +172,7 @@ class ExecOutcome(Wire):
     stdout_truncated: bool = False
     stderr_truncated: bool = False
     output_lost: bool = False
+    out_of_memory: bool = False
     duration_ms: int = 0
 
     @property
