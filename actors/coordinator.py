@@ -202,7 +202,7 @@ class TaskCoordinator(PerlicaActor):
                 task.id,
                 before=TaskState.waiting_approval,
                 after=TaskState.running,
-                reason="ticket decided",
+                reason="ticket_decided",
             )
 
     def _finish_step(self, message: StepFinished) -> None:

@@ -42,7 +42,6 @@ def read_task(database: Database, asked: TaskId, language: Language) -> TaskReco
     tickets = ApprovalStore(database).list_for_task(task.id)
     return TaskRecord(
         line=_line(database, task),
-        reason=task.end_reason,
         step=task.step,
         model_calls=task.model_calls,
         tool_calls=task.tool_calls,
@@ -87,6 +86,7 @@ def _line(database: Database, task: Task) -> TaskLine:
         state=task.state,
         requester=name_requester(database, task),
         age_ms=now_ms() - task.created_at_ms,
+        reason=task.end_reason,
     )
 
 

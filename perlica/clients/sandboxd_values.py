@@ -66,6 +66,7 @@ def command_of(outcome: wire.ExecOutcome) -> CommandOutcome:
         stderr_head_bytes=outcome.stderr_head_bytes if outcome.stderr_truncated else None,
         output_limit_bytes=outcome.output_limit_bytes,
         output_lost=outcome.output_lost,
+        out_of_memory=outcome.out_of_memory,
     )
 
 

@@ -6,10 +6,12 @@ Used by `perlica.commands.records`. Pure; whatever a row holds is escaped and cl
 from collections.abc import Iterator, Mapping
 
 from perlica.commands import audit_texts as texts
+from perlica.commands.sandbox_texts import REFUSALS
 from perlica.domain.task import EndReason
 from perlica.domain.texts import Language, clip_line, say_list
 from perlica.domain.texts.actions import label_action
 from perlica.domain.texts.audit import EVENTS, VERDICTS
+from perlica.domain.texts.faults import say_fault
 from perlica.domain.texts.notices import REASONS
 
 _WORD_CODE_POINTS = 60
@@ -60,10 +62,10 @@ def _facts(facts: Mapping[str, object], language: Language) -> Iterator[str]:
 
 
 def _say_reason(reason: str, language: Language) -> str:
-    known = REASONS.get(EndReason(reason)) if reason in set(EndReason) else None
+    known = REASONS.get(EndReason(reason)) if reason in set(EndReason) else REFUSALS.get(reason)
     if known is not None:
         return known.say(language)
-    return texts.BECAUSE.say(language, reason=_clip(reason))
+    return texts.BECAUSE.say(language, reason=say_fault(reason, language))
 
 
 def _word(facts: Mapping[str, object], key: str) -> str:

@@ -14,7 +14,8 @@ from perlica.domain.approval import TicketState
 from perlica.domain.ids import TaskId, TicketId, UserId
 from perlica.domain.task import EndReason, TaskState
 from perlica.domain.texts import Language, clip_line, say_duration, say_time
-from perlica.domain.texts.notices import NAME_CODE_POINTS, REASONS, STATES
+from perlica.domain.texts.faults import say_fault
+from perlica.domain.texts.notices import NAME_CODE_POINTS, REASONS, say_task_state
 
 MOST_TASKS = 5
 MOST_AUDIT_EVENTS = 10
@@ -29,6 +30,7 @@ class TaskLine:
     state: TaskState
     requester: str = field(repr=False)
     age_ms: int
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +47,6 @@ class TaskRecord:
     """Everything that `.task` tells; `executed` are lines made from the operations' rows."""
 
     line: TaskLine
-    reason: str | None
     step: int
     model_calls: int
     tool_calls: int
@@ -75,7 +76,7 @@ def answer_tasks(lines: Sequence[TaskLine], language: Language) -> str:
         texts.TASKS_ITEM.say(
             language,
             task=line.task,
-            state=STATES[line.state].say(language),
+            state=say_task_state(line.state, line.reason, language),
             requester=clip_line(line.requester, NAME_CODE_POINTS),
             age=say_duration(line.age_ms, language),
         )
@@ -90,15 +91,17 @@ def answer_task(asked: TaskId, record: TaskRecord | None, language: Language) ->
         return texts.TASK_UNKNOWN.say(language, task=asked)
     line = record.line
     said = [
-        texts.TASK_HEAD.say(language, task=line.task, state=STATES[line.state].say(language)),
+        texts.TASK_HEAD.say(
+            language, task=line.task, state=say_task_state(line.state, line.reason, language)
+        ),
         texts.TASK_WHO.say(
             language,
             requester=clip_line(line.requester, NAME_CODE_POINTS),
             age=say_duration(line.age_ms, language),
         ),
     ]
-    if record.reason is not None:
-        said.append(texts.TASK_REASON.say(language, reason=_say_reason(record.reason, language)))
+    if line.reason is not None:
+        said.append(texts.TASK_REASON.say(language, reason=_say_reason(line.reason, language)))
     said.append(
         texts.TASK_USAGE.say(
             language,
@@ -131,7 +134,7 @@ def answer_whoami(user: UserId, role: Role, language: Language) -> str:
 
 def _say_reason(reason: str, language: Language) -> str:
     known = REASONS.get(EndReason(reason)) if reason in set(EndReason) else None
-    return known.say(language) if known else clip_line(reason, _KIND_CODE_POINTS)
+    return known.say(language) if known else say_fault(reason, language)
 
 
 def _say_ticket(ticket: TaskTicket, language: Language) -> str:

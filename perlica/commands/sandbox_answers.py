@@ -3,6 +3,7 @@
 The text still has to pass `protect`. Names, purposes and reasons of others are clipped and escaped.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -12,6 +13,7 @@ from perlica.domain.errors import PerlicaError
 from perlica.domain.ids import OperationId, TicketId
 from perlica.domain.sandbox import MAX_SANDBOXES, HeldImage, SandboxImage, SandboxState
 from perlica.domain.texts import Language, clip_line, say_duration, say_list
+from perlica.domain.texts.endings import say_ending
 from perlica.domain.texts.faults import say_fault
 from perlica.domain.texts.sandboxes import NODE_STATES, say_output, short_digest
 from perlica.sandboxes.expiry import left_ms
@@ -81,7 +83,7 @@ def answer_operations(
             language,
             age=say_duration(now_ms - operation.created_at_ms, language),
             kind=texts.KINDS[operation.kind].say(language),
-            state=texts.STATES[operation.state].say(language),
+            state=_say_end(operation, language),
             operation=operation.operation_id,
         )
         + _say_progress(progress.get(operation.operation_id), language)
@@ -144,12 +146,15 @@ def answer_asked(ticket: TicketId, language: Language) -> str:
 def answer_refused(error: PerlicaError, language: Language) -> str:
     """Why an order is not carried out, in the group's language."""
     known = texts.REFUSALS.get(error.code)
-    reason = (
-        known.say(language)
-        if known is not None
-        else texts.REFUSED_OTHERWISE.say(language, code=error.code)
-    )
+    reason = known.say(language) if known is not None else say_fault(error.code, language)
     return texts.NOT_DONE.say(language, reason=reason)
+
+
+def _say_end(operation: SandboxOperation, language: Language) -> str:
+    """How far it is or how it ended; a command that failed is called failed."""
+    facts = json.loads(operation.outcome.content or "{}")
+    ending = say_ending(operation.state, facts if isinstance(facts, dict) else {}, language)
+    return ending or texts.STATES[operation.state].say(language)
 
 
 def _say_progress(progress: CommandProgress | None, language: Language) -> str:

@@ -166,4 +166,3 @@ REFUSALS: Mapping[str, Text] = {
     "plan_too_long": Text(zh="内容太长，审批里放不下", en="it is too long for an approval"),
     "blocked_by_policy": Text(zh="策略不允许", en="the policy forbids it"),
 }
-REFUSED_OTHERWISE = Text(zh="条件不满足（{code}）", en="it cannot be done now ({code})")

@@ -3,16 +3,19 @@
 One is made for each page, with the viewer's language and the moment of the page.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 from perlica.console.words import WORDS
 from perlica.domain.node import NodeState
-from perlica.domain.task import EndReason, TaskState
+from perlica.domain.task import UNMET, EndReason, TaskState
 from perlica.domain.texts import Language, clip_line, escape_visible, say_duration
 from perlica.domain.texts.actions import label_action
 from perlica.domain.texts.audit import EVENTS
-from perlica.domain.texts.notices import REASONS, STATES
+from perlica.domain.texts.endings import did_fail, say_ending
+from perlica.domain.texts.faults import FAULTS, say_fault
+from perlica.domain.texts.notices import REASONS, say_task_state
 from perlica.domain.texts.sandboxes import NODE_STATES
 
 NAME_CODE_POINTS = 40
@@ -114,11 +117,20 @@ class Wording:
             tone=_TONES.get(state, "quiet"),
         )
 
-    def task_badge(self, state: str) -> Badge:
-        """A task's state as a badge."""
-        known = set(TaskState)
-        text = STATES[TaskState(state)].say(self.language) if state in known else self.name(state)
-        return Badge(text=text, tone=_TONES.get(state, "quiet"))
+    def operation_badge(self, state: str, facts: Mapping[str, object]) -> Badge:
+        """How far an operation is or how it ended; `facts` are those of its outcome."""
+        ending = say_ending(state, facts, self.language)
+        known = self.badge("state.operation", state)
+        tone = _TONES["failed"] if did_fail(state, facts) else known.tone
+        return Badge(text=ending or known.text, tone=tone)
+
+    def task_badge(self, state: str, reason: str | None = None) -> Badge:
+        """A task's state as a badge; `reason` is that of its end."""
+        if state not in set(TaskState):
+            return Badge(text=self.name(state), tone="quiet")
+        text = say_task_state(TaskState(state), reason, self.language)
+        tone = "waiting" if state == TaskState.completed and reason in UNMET else state
+        return Badge(text=text, tone=_TONES.get(tone, "quiet"))
 
     def node_badge(self, state: str) -> Badge:
         """What is thought of a node as a badge."""
@@ -133,7 +145,12 @@ class Wording:
         """Why a task ended."""
         if reason in set(EndReason):
             return REASONS[EndReason(reason)].say(self.language)
-        return self.name(reason)
+        return self.fault(reason)
+
+    def fault(self, code: str) -> str:
+        """What a fault is called; one without words as the row has it: here its details help."""
+        is_known = code.rpartition(": ")[2] in FAULTS
+        return say_fault(code, self.language) if is_known else self.name(code)
 
     def event(self, kind: str) -> str:
         """What a kind of audit event is called; "" where it has no words."""

@@ -209,6 +209,7 @@ class CommandOutcome:
     is to be shown from either end (all of it where the limit is 0); more is kept, so that what the
     cut divides is seen. `stdout_head_bytes` and `stderr_head_bytes` say how much of it stands in
     front of what is missing, None that nothing is.
+    `out_of_memory`: the kernel killed a process of the sandbox for its memory limit meanwhile.
     """
 
     ended: str
@@ -223,6 +224,7 @@ class CommandOutcome:
     stderr_head_bytes: int | None = None
     output_limit_bytes: int = 0
     output_lost: bool = False
+    out_of_memory: bool = False
 
 
 ActionOutcome = CommandOutcome | FileRead | FilesListed | FileWritten

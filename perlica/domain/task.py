@@ -4,6 +4,7 @@ Every move is a compare-and-set in `perlica.stores.tasks`; a move that is not li
 """
 
 from enum import StrEnum
+from typing import Final
 
 
 class TaskState(StrEnum):
@@ -39,6 +40,9 @@ class EndReason(StrEnum):
     """Why a task ended, as stored and shown; budgets name themselves."""
 
     answered = "answered"
+    approval_denied = "approval_denied"
+    approval_expired = "approval_expired"
+    approval_void = "approval_void"
     cancelled_by_member = "cancelled_by_member"
     recalled = "recalled"
     wall_time = "wall_time"
@@ -58,6 +62,12 @@ class EndReason(StrEnum):
     too_large = "too_large"
     restored = "restored"
     service_stopped = "service_stopped"
+
+
+UNMET: Final = frozenset(
+    {EndReason.approval_denied, EndReason.approval_expired, EndReason.approval_void}
+)
+"""Ends with an answer, but without the action that was asked for."""
 
 
 def may_move(before: TaskState, after: TaskState) -> bool:

@@ -34,6 +34,7 @@ LABELS: Final[Mapping[str, Mapping[str, Text]]] = {
         "verdict": Text(zh="对节点的判断", en="Verdict on the node"),
         "since_ms": Text(zh="从何时起（毫秒时间戳）", en="Since (milliseconds)"),
         "argv": Text(zh="命令", en="Command"),
+        "installs": Text(zh="安装工具", en="Installs with"),
         "cwd": Text(zh="工作目录", en="Directory"),
         "stdin": Text(zh="标准输入", en="Standard input"),
         "within_s": Text(zh="时限（秒）", en="Time limit (seconds)"),

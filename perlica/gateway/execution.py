@@ -83,7 +83,8 @@ class Executor:
             operations = OperationStore(self.database)
             operations.start(operation)
             result = work.run()
-            operations.finish(operation, OperationState.succeeded, audit_detail({}))
+            state = OperationState.failed if result.failed else OperationState.succeeded
+            operations.finish(operation, state, audit_detail({}))
         return answer(result.text, source=result.source, failed=result.failed, operation=operation)
 
     def queue(self, execution: Execution, work: InSandbox) -> SandboxJob:

@@ -194,7 +194,7 @@ class Gateway:
         if current is None or current.state is not TicketState.approved:
             return
         with suppress(StaleState):
-            self.desk.void(current, "not spent in time")
+            self.desk.void(current, "not_spent")
         self.ring_outbox()
 
     def _refuse(self, asker: TaskAsker, error: PerlicaError) -> Answered:

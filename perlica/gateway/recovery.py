@@ -59,7 +59,8 @@ class CallRecovery:
                 told = self._look_up(operation, job, cancel)
                 return told or self._say(operation, _DONE, failed=False)
             case OperationState.failed:
-                return self._say(operation, _FAILED.format(reason=_reason_of(operation)))
+                told = self._look_up(operation, job, cancel)
+                return told or self._say(operation, _FAILED.format(reason=_reason_of(operation)))
             case OperationState.cancelled:
                 return self._look_up(operation, job, cancel) or self._say(operation, _STOPPED)
             case OperationState.resolved:
@@ -114,5 +115,9 @@ class CallRecovery:
 
 def _reason_of(operation: Operation) -> str:
     facts = json.loads(operation.outcome.content or "{}")
-    reason = facts.get("reason") if isinstance(facts, dict) else None
+    if not isinstance(facts, dict):
+        return "unknown reason"
+    if "ended" in facts:
+        return f"{facts['ended']}, exit code {facts.get('exit_code')}"
+    reason = facts.get("reason")
     return reason if isinstance(reason, str) else "unknown reason"

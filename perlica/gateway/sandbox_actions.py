@@ -12,6 +12,7 @@ from perlica.domain.ids import OperationId
 from perlica.domain.plan import ActionPlan, JsonValue
 from perlica.domain.ports import WRITING, JobKind, SandboxJob
 from perlica.domain.sandbox import Action, Command, ListFiles, ReadFile, ReadLines, WriteFile
+from perlica.gateway.installs import find_installs
 from perlica.gateway.sandbox_facts import (
     find_usable,
     identity_of,
@@ -29,6 +30,7 @@ _ENVIRONMENT = (
     ("LANG", "C.UTF-8"),
     ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
 )
+_EGRESS = "egress"
 _SANDBOX = Field(description="Name of the sandbox.")
 
 
@@ -99,15 +101,31 @@ class SandboxExec:
             "stdin": arguments.stdin,
             "within_s": within_s,
         }
+        action, scope = "sandbox.exec", "sandbox"
+        installs = _installs_of(arguments, context)
+        if installs:
+            action, scope = "dependency.install", "allowed_mirror"
+            effect["installs"] = installs
         return _planned(
             context,
             arguments.sandbox,
-            action="sandbox.exec",
+            action=action,
+            scope=scope,
             kind=JobKind.exec,
             effect=effect,
             work=command,
             within_s=within_s,
         )
+
+
+def _installs_of(arguments: ExecArguments, context: CallContext) -> list[JsonValue]:
+    """The tools with which a command installs through the mirrors that its sandbox may reach.
+
+    Without a way out nothing can be fetched: what installs then installs what lies there already.
+    """
+    if find_usable(context, arguments.sandbox).network != _EGRESS:
+        return []
+    return list(find_installs(arguments.argv, arguments.stdin))
 
 
 class SandboxRead:
@@ -201,6 +219,7 @@ def _planned(
     effect: dict[str, JsonValue],
     work: Action | ReadLines,
     within_s: float,
+    scope: str = "sandbox",
 ) -> Planned:
     row = find_usable(context, sandbox)
     if kind in WRITING:
@@ -210,7 +229,7 @@ def _planned(
         origin=context.origin,
         identity="sandboxd",
         target=identity_of(row),
-        scope="sandbox",
+        scope=scope,
         effect=effect,
         destination=f"sandbox:{row.name}",
         expected=kind.value,

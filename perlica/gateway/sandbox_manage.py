@@ -228,7 +228,7 @@ def _lifecycle(
     display: dict[str, JsonValue] | None = None,
 ) -> Planned:
     plan = ActionPlan(
-        action=f"sandbox.{kind.value}",
+        action="sandbox.delete" if kind is JobKind.delete else "sandbox.stop",
         origin=context.origin,
         identity="sandboxd",
         target=identity_of(row),

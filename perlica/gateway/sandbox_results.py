@@ -58,6 +58,8 @@ def _present_command(outcome: CommandOutcome) -> Protected:
         "failed_to_start": "could not be started",
     }.get(outcome.ended, outcome.ended)
     parts = [f"{ending}, {outcome.duration_ms} ms"]
+    if outcome.out_of_memory:
+        parts.append("a process was killed meanwhile: the sandbox reached its memory limit")
     if outcome.output_lost:
         parts.append("its output was lost with the node daemon; it is not run again")
     streams = [

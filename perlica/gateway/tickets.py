@@ -80,7 +80,7 @@ class TicketDesk:
         with self.database.transaction():
             if replaces is not None:
                 text = say_plan_changed(replaces.id, replaces.action, self.language)
-                _void(self.database, replaces, "the facts changed after approval", text)
+                _void(self.database, replaces, "facts_changed", text)
             drawn = ApprovalStore(self.database).insert_ticket(
                 NewTicket(
                     id=ticket,

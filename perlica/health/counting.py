@@ -11,7 +11,7 @@ from typing import Final
 from perlica.domain.approval import TicketState
 from perlica.domain.operation import OperationState
 from perlica.domain.outbox import OutboxKind, OutboxState
-from perlica.domain.task import EndReason, TaskState
+from perlica.domain.task import UNMET, EndReason, TaskState
 from perlica.health.following import Followed, Follower
 from perlica.health.instruments import Tallies
 from perlica.health.words import OTHER, Words
@@ -172,7 +172,7 @@ def _begin_at_zero(tallies: Tallies) -> None:
     for send in OutboxKind:
         for outcome in _SETTLED_SENDS:
             tallies.sends.labels(send.value, outcome.value)
-    tallies.tasks.labels(TaskState.completed.value, EndReason.answered.value)
     for reason in EndReason:
-        if reason is not EndReason.answered:
-            tallies.tasks.labels(TaskState.failed.value, reason.value)
+        with_answer = reason is EndReason.answered or reason in UNMET
+        state = TaskState.completed if with_answer else TaskState.failed
+        tallies.tasks.labels(state.value, reason.value)

@@ -4,6 +4,7 @@ While the task lives its session does both: the result goes into the transcript,
 acknowledged. Called by the worker that wrote the end down.
 """
 
+import json
 import logging
 
 from perlica.domain.errors import PerlicaError
@@ -13,6 +14,7 @@ from perlica.domain.plan import Level
 from perlica.domain.ports import SandboxJob
 from perlica.domain.task import FINAL_STATES
 from perlica.domain.texts import Language
+from perlica.domain.texts.endings import say_ending
 from perlica.domain.texts.notices import say_late_ending
 from perlica.protection import Channel, protect
 from perlica.sandboxes.nodes import Nodes
@@ -23,6 +25,8 @@ from perlica.stores.tasks import TaskStore
 
 _log = logging.getLogger(__name__)
 _STILL_OPEN = frozenset({OperationState.queued, OperationState.started, OperationState.unknown})
+_NO_NEWS = frozenset({OperationState.unknown, OperationState.cancelled})
+"""Told otherwise, or with the task's own end: what is being stopped is stopped."""
 
 
 def acknowledge_unread(database: Database, nodes: Nodes, job: SandboxJob) -> None:
@@ -43,9 +47,11 @@ def tell_if_nobody_waits(database: Database, ended: Operation, language: Languag
     """
     if ended.task_id is None or ended.level is Level.low:
         return
-    if ended.state is OperationState.unknown or _is_awaited(database, ended):
+    if ended.state in _NO_NEWS or _is_awaited(database, ended):
         return
-    text = say_late_ending(ended.id, ended.action, ended.state, language)
+    facts = json.loads(ended.outcome.content or "{}")
+    ending = say_ending(ended.state, facts, language)
+    text = say_late_ending(ended.id, ended.action, ended.state, language, ending=ending)
     OutboxStore(database).enqueue(
         key=f"late:{ended.id}:{ended.state}",
         kind=OutboxKind.notice,

@@ -136,7 +136,7 @@ def _find_blocker(
     """Why the switch cannot go on by itself, "" while it can."""
     action = LifecycleAction.switch
     if living and not may_happen_by_itself(policy, action):
-        return f"the policy does not allow {action} by itself"
+        return "deletion_not_allowed"
     sandboxes = SandboxStore(database)
     for orphan in orphans:
         if sandboxes.has_open_lifecycle(orphan.sandbox_id):

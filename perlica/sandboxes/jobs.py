@@ -137,10 +137,7 @@ class JobPerformer:
         except PerlicaError as error:
             self._finish(job, OperationState.failed, {"reason": error.code})
             raise
-        state = OperationState.succeeded
-        if isinstance(outcome, CommandOutcome) and outcome.ended == "cancelled":
-            state = OperationState.cancelled
-        self._finish(job, state, facts_of(outcome), outcome)
+        self._finish(job, state_of(outcome), facts_of(outcome), outcome)
         return outcome
 
     def _finish(
@@ -325,6 +322,16 @@ def abandon(database: Database, job: SandboxJob) -> None:
             )
 
 
+def state_of(outcome: JobOutcome) -> OperationState:
+    """What an outcome means for its operation: a command succeeds with exit code 0 alone."""
+    if not isinstance(outcome, CommandOutcome):
+        return OperationState.succeeded
+    if outcome.ended == "cancelled":
+        return OperationState.cancelled
+    is_good = outcome.ended == "exited" and outcome.exit_code == 0
+    return OperationState.succeeded if is_good else OperationState.failed
+
+
 def facts_of(outcome: JobOutcome) -> dict[str, JsonValue]:
     """What an operation's row keeps of an outcome: how it ended and sizes, never content."""
     match outcome:
@@ -336,6 +343,7 @@ def facts_of(outcome: JobOutcome) -> dict[str, JsonValue]:
                 "duration_ms": outcome.duration_ms,
                 "stdout_bytes": outcome.stdout_bytes,
                 "stderr_bytes": outcome.stderr_bytes,
+                **({"out_of_memory": True} if outcome.out_of_memory else {}),
             }
         case FileRead():
             return {"size_bytes": outcome.size_bytes, "read_bytes": len(outcome.content)}

@@ -42,7 +42,9 @@ def begin(database: Database, job: SandboxJob) -> None:
             row = sandboxes.find(job.sandbox)
             if row is None or row.state not in _USABLE:
                 raise StaleState("sandbox_ending", f"sandbox row {job.sandbox} is ending")
-        case _:
+        case JobKind.list:
+            return  # Looking at names is no use of a sandbox (spec: 元数据观察不刷新).
+        case JobKind.exec | JobKind.read | JobKind.write:
             if job.writes:
                 _refuse_while_unknown(database, job)
             sandboxes.touch(job.sandbox, now_ms())
@@ -69,7 +71,7 @@ def end(
             _end_deletion(database, job, row, state=state, reason=reason)
         case JobKind.stop if state is OperationState.succeeded and row.state in _USABLE:
             SandboxStore(database).move(row.id, before=row.state, after=SandboxState.stopped)
-        case JobKind.stop:
+        case JobKind.stop | JobKind.list:
             return
         case _ if outcome is not None and row.state in _USABLE:
             # A use lasts until its end.

@@ -19,6 +19,7 @@ from perlica.gateway.placeholders import CODE as PLACEHOLDER_CODE
 from perlica.protection import Channel, Protected, protect
 from perlica.protection.placeholder import ANY as PLACEHOLDER
 from perlica.session.final import Usage, executed_lines, final_message, usage_line
+from perlica.session.unmet import end_reason, unmet_lines
 from perlica.stores.approvals import ApprovalStore
 from perlica.stores.audit import AuditStore
 from perlica.stores.database import Database
@@ -87,6 +88,7 @@ class TaskEnder:
 
         Raises: StaleState when the task is not completing any more.
         """
+        tickets = ApprovalStore(self.database).list_for_task(task.id)
         content = protect(
             final_message(
                 task=task.id,
@@ -96,13 +98,14 @@ class TaskEnder:
                 usage=self._usage(task) if self.shows_usage else None,
                 credentials=self._credentials(task),
                 page_url=f"{self.console_url}/tasks/{task.id}" if self.console_url else "",
+                unmet=unmet_lines(tickets, self.language),
             ),
             Channel.OUTBOX,
         )
         if not content.is_usable:
             return False
         with self.database.transaction():
-            self._move(task, TaskState.completed, EndReason.answered, content)
+            self._move(task, TaskState.completed, end_reason(tickets), content)
         return True
 
     def _move(self, task: Task, after: TaskState, reason: EndReason, content: Protected) -> None:

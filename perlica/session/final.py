@@ -15,6 +15,7 @@ from perlica.domain.ids import TaskId
 from perlica.domain.operation import OperationState
 from perlica.domain.texts import Language, Text, clip_line, escape_visible, say_duration
 from perlica.domain.texts.actions import label_action
+from perlica.domain.texts.endings import say_ending
 from perlica.domain.texts.notices import OPERATION_STATES, frame_answer
 from perlica.protection import SMALLEST_PART
 from perlica.protection.placeholder import ANY as PLACEHOLDER
@@ -38,12 +39,6 @@ _CUT_TO_CONSOLE: Final = Text(
     en="… (too long, the rest is cut; the console has all of it: {url} )",
 )
 _BEING_STOPPED: Final = Text(zh="正在中止", en="being stopped")
-_EXIT: Final = Text(zh="退出码 {code}", en="exit code {code}")
-_ENDINGS: Final[Mapping[str, Text]] = {
-    "timed_out": Text(zh="超时中止", en="stopped at its time limit"),
-    "signalled": Text(zh="被信号中止", en="ended by a signal"),
-    "failed_to_start": Text(zh="没能启动", en="could not start"),
-}
 _USAGE: Final = Text(
     zh="用量：模型 {models} 次，工具 {tools} 次，token {tokens}{estimate}，用时 {elapsed}",
     en="Usage: {models} model and {tools} tool calls, {tokens} tokens{estimate}, {elapsed}",
@@ -51,7 +46,7 @@ _USAGE: Final = Text(
 _ESTIMATE: Final = Text(zh="（估计）", en=" (estimated)")
 _WITHOUT_EFFECT: Final = frozenset({"sandbox.keep"})
 """Actions that change nothing and that nobody asked for: the look back at a description."""
-_STOPPED: Final = frozenset({"sandbox.exec"})
+_STOPPED: Final = frozenset({"sandbox.exec", "dependency.install"})
 """What the end of its task stops; other operations go on, and their end is said when it comes."""
 _NEVER_BEGUN: Final = frozenset({OperationState.queued, OperationState.abandoned})
 
@@ -76,10 +71,12 @@ def final_message(
     usage: Usage | None = None,
     page_url: str = "",
     credentials: Sequence[str] = (),
+    unmet: Sequence[str] = (),
 ) -> str:
     """The whole final message; it still has to pass `protect` on its way to the outbox.
 
-    `answer` is the model's text as the transcript keeps it, `operations` are all of the task's.
+    `answer` is the model's text as the transcript keeps it, `operations` are all of the task's,
+    `unmet` are lines about approvals that it did not get.
     One that is too long for the group names the task's page in the console, if there is one.
     `credentials` are Perlica's own lines about what was replaced.
     """
@@ -89,7 +86,7 @@ def final_message(
         cut = _CUT_TO_CONSOLE.say(language, url=page_url) if page_url else _CUT.say(language)
         text = f"{kept}\n{cut}"
     executed = executed_lines(operations, language=language)
-    framed = frame_answer(task=task, answer=text, executed=executed, language=language)
+    framed = frame_answer(task=task, answer=text, executed=executed, language=language, unmet=unmet)
     framed = "\n".join((framed, *credentials))
     return framed if usage is None else f"{framed}\n{usage_line(usage, language)}"
 
@@ -180,13 +177,8 @@ def _quiet(text: str) -> str:
 
 
 def _say_state(operation: Operation, language: Language) -> str:
-    outcome = _read(operation.outcome.content)
-    ending, code = _ENDINGS.get(str(outcome.get("ended"))), outcome.get("exit_code")
-    if ending is not None:
-        return ending.say(language)
-    if isinstance(code, int) and code != 0:
-        return _EXIT.say(language, code=code)
-    return OPERATION_STATES[operation.state].say(language)
+    ending = say_ending(operation.state, _read(operation.outcome.content), language)
+    return ending or OPERATION_STATES[operation.state].say(language)
 
 
 def _safe_end(text: str, at: int) -> int:

@@ -20,7 +20,13 @@ from perlica.session.budgets import Budgets, find_overdrawn, find_spent
 from perlica.session.ending import TaskEnder
 from perlica.session.native import explain_fault
 from perlica.session.opening import Opening
-from perlica.session.review import last_answer, new_review, used_sandboxes, was_reviewed
+from perlica.session.review import (
+    ends_run,
+    has_answered,
+    last_answer,
+    new_review,
+    unreviewed_sandboxes,
+)
 from perlica.session.runtime import AgentRuntime, AgentTurn, find_end_reason
 from perlica.session.transcript import (
     RecordedCall,
@@ -103,7 +109,7 @@ class AgentLoop:
 
     def _cannot_go_on(self, task: Task, reason: EndReason) -> Task | None:
         """End the task, unless its answer was there before the review began: then that counts."""
-        if was_reviewed(SessionStore(self.database).list_events(task.id)):
+        if has_answered(SessionStore(self.database).list_events(task.id)):
             with self.database.transaction():
                 return TaskStore(self.database).move_task(
                     task.id, before=TaskState.running, after=TaskState.completing, step=task.step
@@ -135,7 +141,7 @@ class AgentLoop:
         except Refused as error:
             _log.warning("turn not kept", extra={"task": task.id, "code": error.code})
             return self._cannot_go_on(task, EndReason.protection_failed)
-        review = self._due_review(task) if turn.end is EndReason.answered else ()
+        review = self._due_review(task) if ends_run(turn) else ()
         answered = turn.end is EndReason.answered and not review
         task = self._write_turn(task, turn, recorded, answered=answered, review=review)
         if answered:
@@ -151,11 +157,14 @@ class AgentLoop:
         return None
 
     def _due_review(self, task: Task) -> tuple[SandboxRow, ...]:
-        """The sandboxes to be reviewed before this task completes; () once that was asked."""
-        if was_reviewed(SessionStore(self.database).list_events(task.id)):
-            return ()
-        operations = OperationStore(self.database).list_for_task(task.id)
-        return used_sandboxes(operations, SandboxStore(self.database).list_living())
+        """The sandboxes of the run of work that ends now; () where it was reviewed already."""
+        sessions = SessionStore(self.database)
+        return unreviewed_sandboxes(
+            OperationStore(self.database).list_for_task(task.id),
+            sessions.list_calls(task.id),
+            sessions.list_events(task.id),
+            SandboxStore(self.database).list_living(),
+        )
 
     def _write_turn(
         self,
@@ -182,7 +191,8 @@ class AgentLoop:
                 note = new_note(turn.correction)
                 sessions.append_event(task.id, kind=note.kind.value, body=note.body)
             if review:
-                sessions.append_event(task.id, kind="note", body=new_review(review))
+                body = new_review(review, is_answered=turn.end is EndReason.answered)
+                sessions.append_event(task.id, kind="note", body=body)
             tasks.add_usage(
                 task.id,
                 model_calls=1,
@@ -267,7 +277,8 @@ class AgentLoop:
 
     def _complete(self, task: Task) -> None:
         """The final message and the end of the task in one transaction."""
-        answer = last_answer(SessionStore(self.database).list_events(task.id))
+        sessions = SessionStore(self.database)
+        answer = last_answer(sessions.list_events(task.id), sessions.list_calls(task.id))
         if not self.ender.complete(task, answer):
             self.ender.end(task, after=TaskState.failed, reason=EndReason.protection_failed)
 
@@ -276,7 +287,7 @@ class AgentLoop:
         with self.database.transaction():
             if ends_step:
                 TaskStore(self.database).next_step(task.id, step=task.step)
-            is_news = announce_medium(self.database, task, self.language)
+            is_news = announce_medium(self.database, task, self.language, may_wait=ends_step)
         if is_news:
             self.gateway.ring_outbox()
 

@@ -61,6 +61,7 @@ class SandboxOperation:
     kind: OperationKind
     is_write: bool
     state: OperationState
+    outcome: Protected = field(repr=False)
     created_at_ms: int
     ended_at_ms: int | None
 
@@ -135,13 +136,17 @@ _INSERT_OPERATION: Final = """
 INSERT INTO sandbox_operations (operation_id, sandbox_id, kind, is_write, created_at_ms)
 VALUES (:operation_id, :sandbox_id, :kind, :is_write, :created_at_ms)
 """
-_LIST_OPERATIONS: Final = """
-SELECT done.*, operations.state, operations.ended_at_ms
+_DEED: Final = """
+SELECT done.*, operations.state, operations.ended_at_ms, operations.outcome,
+    operations.protection_status, operations.policy_version, operations.finding_count
+"""
+_LIST_OPERATIONS: Final = f"""
+{_DEED}
 FROM sandbox_operations AS done JOIN operations ON operations.id = done.operation_id
 WHERE done.sandbox_id = :sandbox_id ORDER BY done.rowid DESC LIMIT :limit
 """
-_FIND_OPERATION: Final = """
-SELECT done.*, operations.state, operations.ended_at_ms
+_FIND_OPERATION: Final = f"""
+{_DEED}
 FROM sandbox_operations AS done JOIN operations ON operations.id = done.operation_id
 WHERE done.operation_id = :operation_id
 """
@@ -156,7 +161,7 @@ SELECT 1 {_OPEN} AND operations.state IN ('queued', 'started')
     AND done.kind IN ('create', 'stop', 'delete') LIMIT 1
 """
 _LIST_UNKNOWN: Final = f"""
-SELECT done.*, operations.state, operations.ended_at_ms {_OPEN}
+{_DEED} {_OPEN}
     AND operations.state = 'unknown' ORDER BY done.rowid
 """
 _HAS_UNKNOWN: Final = f"SELECT 1 {_OPEN} AND operations.state = 'unknown' LIMIT 1"
@@ -362,6 +367,7 @@ def _operations(rows: Iterable[Row]) -> Iterable[SandboxOperation]:
             kind=row["kind"],
             is_write=bool(row["is_write"]),
             state=OperationState(row["state"]),
+            outcome=restored(row, "outcome"),
             created_at_ms=row["created_at_ms"],
             ended_at_ms=row["ended_at_ms"],
         )

@@ -34,13 +34,17 @@ _END_WITHIN_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How a command ended. `status`: exit code, or minus the signal; None if it never started."""
+    """How a command ended. `status`: exit code, or minus the signal; None if it never started.
+
+    `out_of_memory`: the kernel killed something in the sandbox for its memory limit meanwhile.
+    """
 
     ending: Ending
     status: int | None
     stdout: Capture
     stderr: Capture
     duration_ms: int
+    out_of_memory: bool = False
 
 
 class Command:
@@ -83,9 +87,13 @@ class Command:
         timeout_s: float,
         room: Room,
         observe: Observe | None = None,
+        memory_kills: Callable[[], int] = lambda: 0,
     ) -> Ended:
-        """Runs the command to its end. `start` starts it; `end` kills all that belongs to it."""
-        began = time.monotonic()
+        """Runs the command to its end. `start` starts it; `end` kills all that belongs to it.
+
+        `memory_kills` counts what the kernel has killed in the sandbox for its memory limit.
+        """
+        began, kills = time.monotonic(), memory_kills()
         stdout, stderr = (
             Capture(room, observe and partial(observe, stream)) for stream in ("stdout", "stderr")
         )
@@ -93,7 +101,12 @@ class Command:
         def outcome(ending: Ending, status: int | None) -> Ended:
             passed_ms = round((time.monotonic() - began) * 1000)
             return Ended(
-                ending=ending, status=status, stdout=stdout, stderr=stderr, duration_ms=passed_ms
+                ending=ending,
+                status=status,
+                stdout=stdout,
+                stderr=stderr,
+                duration_ms=passed_ms,
+                out_of_memory=memory_kills() > kills,
             )
 
         if self._cancelled:

@@ -114,6 +114,19 @@ class ControlGroups:
             cpu_ms=nanoseconds // 1_000_000 or self._number(name, "cpu.stat") // 1000,
         )
 
+    def memory_kills(self, name: str) -> int:
+        """How many processes of the group the kernel has killed for its memory limit.
+
+        `oom_kill` of memory.events (version 2) or memory.oom_control (version 1); 0 without either.
+        """
+        for hierarchy in self._hierarchies:
+            for file in ("memory.events", "memory.oom_control"):
+                text = _read(hierarchy / self._relative(name) / file, "")
+                counted = dict(line.split(" ", 1) for line in text.splitlines() if " " in line)
+                if counted.get("oom_kill", "").isdigit():
+                    return int(counted["oom_kill"])
+        return 0
+
     def _number(self, name: str, *files: str) -> int:
         """The first number in the first of these files that exists; 0 when there is none."""
         for hierarchy in self._hierarchies:

@@ -181,6 +181,7 @@ class Sandbox:
                 timeout_s=timeout_s,
                 room=room,
                 observe=observe,
+                memory_kills=partial(self._node.cgroups.memory_kills, self.instance),
             )
             ended = attempt()
             for _ in range(_REVIVALS):

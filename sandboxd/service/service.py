@@ -397,4 +397,5 @@ def _outcome_of(request: ExecRequest, ended: Ended) -> ExecOutcome:
         stdout_truncated=ended.stdout.is_truncated,
         stderr_truncated=ended.stderr.is_truncated,
         duration_ms=ended.duration_ms,
+        out_of_memory=ended.out_of_memory,
     )

@@ -159,7 +159,8 @@ class ExecOutcome(Wire):
     `stdout_head_bytes` and `stderr_head_bytes`: how much of what was kept stands in front of what
     was left out; None comes from a record of an older daemon. `output_limit_bytes` and the margins
     are those of the request.
-    `failed_to_start`: stderr holds the runtime's words, nothing of the command ran.
+    `failed_to_start`: stderr holds the runtime's words, nothing of the command ran. With
+    `out_of_memory` the kernel killed a process of the sandbox for its memory limit meanwhile.
     """
 
     kind: Literal["exec"] = "exec"
@@ -177,6 +178,7 @@ class ExecOutcome(Wire):
     stdout_truncated: bool = False
     stderr_truncated: bool = False
     output_lost: bool = False
+    out_of_memory: bool = False
     duration_ms: int = 0
 
     @property

@@ -186,7 +186,7 @@ def test_steps_are_counted_from_one() -> None:
     [
         ("auth_failed", "连接：不可用（NapCat 拒绝了令牌）"),
         ("offline", "连接：不可用（QQ 账号离线）"),
-        ("later\ncode", "连接：不可用（later\\ncode）"),
+        ("later\ncode", "连接：不可用（其他原因，细节在日志里）"),
     ],
 )
 def test_why_the_connection_is_not_usable_is_said_in_words(fault: str, said: str) -> None:

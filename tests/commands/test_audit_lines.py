@@ -46,7 +46,7 @@ def test_a_decision_says_what_was_wanted_what_became_of_it_and_of_what() -> None
     [
         ({"reason": "cancelled_by_member"}, "（有成员取消了它）"),
         ({"reason": "plan_changed"}, "（原因 plan_changed）"),
-        ({"code": "blocked_by_policy", "call": "c"}, "（原因 blocked_by_policy）"),
+        ({"code": "blocked_by_policy", "call": "c"}, "（策略不允许）"),
         ({"node": "n", "before": "alive", "after": "silent"}, "（节点 n、alive → silent）"),
         ({"action": "later.action"}, "（later.action）"),
         ({"withheld": True}, "，Perlica"),

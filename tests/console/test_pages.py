@@ -74,7 +74,7 @@ def test_a_task_is_told_from_its_request_to_its_answer(looking: Person, seeded: 
         "先跑一遍测试",
         "需要先看到失败的输出",
         '["make", "test"]',
-        "exit 2",
+        "失败（退出码 2）",
         "FAILED tests/test_app.py::test_port",
         "已替换 1 处凭据",
         "看完整结果",
@@ -156,7 +156,7 @@ def test_sandboxes_show_node_image_and_countdown(looking: Person, seeded: Seeded
         "scratch",
     )
     assert [fact for fact in facts if fact not in text] == []
-    assert "执行命令 低风险 成功 make test" in one
+    assert "执行命令 低风险 失败（退出码 2） make test" in one
     assert "结果不明 /etc/motd" in one
 
 
@@ -178,7 +178,7 @@ def test_the_image_page_says_what_is_in_force_and_how_a_switch_stands(
 def test_the_recovery_queue_lists_what_settles_by_nobody(looking: Person, seeded: Seeded) -> None:
     text = looking.read("/recovery")
 
-    for fact in (seeded.unknown, "backend_silent", "timeout", "bench", "已隔离 1 条消息", "555"):
+    for fact in (seeded.unknown, "节点一直没有应答", "timeout", "bench", "已隔离 1 条消息", "555"):
         assert fact in text, fact
 
 

@@ -33,11 +33,14 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Showing:
-    """One test that bears an item's mark, and its outcome; `reason` only when skipped."""
+    """One test that bears an item's mark, what it says that it shows, and its outcome; `reason`
+    only when skipped.
+    """
 
     test: str
     outcome: Outcome
     reason: str = ""
+    shows: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

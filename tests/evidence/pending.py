@@ -1,4 +1,6 @@
-"""Reads tests/evidence-pending.toml: the items that nothing, or not everything, shows yet."""
+"""Reads tests/evidence-pending.toml: items that nothing, or not everything, shows, and actions of
+the policy that nothing plans yet.
+"""
 
 import tomllib
 from dataclasses import dataclass
@@ -37,6 +39,27 @@ def read_pending(path: Path) -> dict[int, OpenPoint]:
             raise PendingFileWrong(f"{path}: item {point.number} stands there twice")
         points[point.number] = point
     return points
+
+
+def read_pending_actions(path: Path) -> dict[str, str]:
+    """Return the capability that will bring it, by the name of each action that nothing plans yet.
+
+    Raises:
+        PendingFileWrong: as `read_pending`.
+    """
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise PendingFileWrong(f"{path}: {error}") from error
+    actions: dict[str, str] = {}
+    for entry in document.get("action", []):
+        name, capability = entry.get("name"), entry.get("capability")
+        if set(entry) != {"name", "capability"} or not name or not capability:
+            raise PendingFileWrong(f"{path}: an action needs name and capability; got {entry}")
+        if name in actions:
+            raise PendingFileWrong(f"{path}: action {name} stands there twice")
+        actions[name] = capability
+    return actions
 
 
 def _read_point(entry: dict[str, object], path: Path) -> OpenPoint:

@@ -14,9 +14,9 @@ from tests.evidence.items import ITEMS
 from tests.evidence.pending import PendingFileWrong, read_pending
 from tests.frame.checkout import ROOT
 
-PASSING = "def test_it(): pass\n"
-FAILING = "def test_it(): assert False\n"
-SKIPPED = "def test_it(): pytest.skip('needs a moon')\n"
+PASSING = "def test_it_holds_what_it_says():\n    assert True\n"
+FAILING = "def test_it_holds_what_it_says():\n    assert False\n"
+SKIPPED = "def test_it_is_seen_at_night():\n    pytest.skip('needs a moon')\n    assert True\n"
 
 
 class Suite:
@@ -79,7 +79,7 @@ def test_an_item_with_a_passing_test_is_shown(suite: Suite) -> None:
 
     assert run.returncode == 0, run.stdout
     assert suite.entry(1)["status"] == "shown"
-    assert suite.entry(1)["tests"][0]["test"] == "tests/test_item_1.py::test_it"
+    assert suite.entry(1)["tests"][0]["test"] == "tests/test_item_1.py::test_it_holds_what_it_says"
     assert suite.entry(2)["status"] == "pending"
 
 
@@ -105,7 +105,7 @@ def test_a_listed_item_with_a_passing_test_is_reported_with_what_is_open(suite: 
 
 
 def test_an_item_with_a_failing_test_is_not_shown(suite: Suite) -> None:
-    other = PASSING.replace("test_it", "test_other")
+    other = PASSING.replace("test_it", "test_the_other")
     suite.write_test(1, f"{FAILING}@pytest.mark.evidence(1)\n{other}")
 
     run = suite.run()
@@ -132,7 +132,7 @@ def test_nothing_may_skip_in_ci(suite: Suite) -> None:
     run = suite.run(ci=True)
 
     assert run.returncode == 1
-    assert "tests/test_other.py::test_it" in run.stdout
+    assert "tests/test_other.py::test_it_is_seen_at_night" in run.stdout
 
 
 @pytest.mark.parametrize(

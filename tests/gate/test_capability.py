@@ -24,7 +24,6 @@ from perlica.domain.texts import Language
 from sandboxd.config import load_config
 from sandboxd.identity import configuration_digest, filesystem_of
 
-pytestmark = pytest.mark.evidence(18)
 WriteReport = Callable[..., Path]
 NODE = NodeIdentity(
     kernel="6.18.0",
@@ -42,6 +41,7 @@ def capability(path: Path | None, node: NodeIdentity = NODE, *, demo: bool = Fal
     return judge_sandbox(complete=True, lacks=(), demo=demo, gate=gate)
 
 
+@pytest.mark.evidence(18)
 def test_a_report_that_passed_and_matches_switches_sandboxes_on(write_report: WriteReport) -> None:
     found = capability(write_report())
 
@@ -49,6 +49,7 @@ def test_a_report_that_passed_and_matches_switches_sandboxes_on(write_report: Wr
     assert not found.experimental
 
 
+@pytest.mark.evidence(18)
 def test_without_a_report_they_are_off() -> None:
     found = capability(None)
 
@@ -56,6 +57,7 @@ def test_without_a_report_they_are_off() -> None:
     assert "gate-full" in found.remedy.say(Language.en)
 
 
+@pytest.mark.evidence(18)
 def test_a_report_that_cannot_be_used_and_a_silent_node_are_said_in_the_groups_language(
     tmp_path: Path, write_report: WriteReport
 ) -> None:
@@ -74,6 +76,7 @@ def test_a_report_that_cannot_be_used_and_a_silent_node_are_said_in_the_groups_l
     assert "gaierror" in silent.say(Language.en)
 
 
+@pytest.mark.evidence(18)
 def test_without_a_report_the_demo_mode_shows_them_as_experimental() -> None:
     found = capability(None, demo=True)
 
@@ -81,6 +84,7 @@ def test_without_a_report_the_demo_mode_shows_them_as_experimental() -> None:
     assert found.experimental
 
 
+@pytest.mark.evidence(18)
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -106,6 +110,7 @@ def test_a_node_that_differs_keeps_them_off_and_is_told_what_differs(
     assert field in found.reason.say(Language.zh)
 
 
+@pytest.mark.evidence(18)
 def test_each_node_must_match(write_report: WriteReport) -> None:
     other = dataclasses.replace(NODE, kernel="6.1.0")
 
@@ -115,6 +120,7 @@ def test_each_node_must_match(write_report: WriteReport) -> None:
     assert "node-2" in verdict.reason.say(Language.en)
 
 
+@pytest.mark.evidence(18)
 def test_a_node_that_does_not_answer_keeps_them_off(write_report: WriteReport) -> None:
     def ask() -> NodeIdentity:
         raise Retryable("sandboxd_down", "nobody answers")
@@ -134,6 +140,7 @@ def _turn(path: Path, key: str, outcome: str) -> Path:
     return path
 
 
+@pytest.mark.evidence(18)
 @pytest.mark.parametrize("outcome", ["fail", "not run"])
 def test_the_word_passed_is_not_believed_when_a_line_says_otherwise(
     write_report: WriteReport, outcome: str
@@ -144,6 +151,7 @@ def test_the_word_passed_is_not_believed_when_a_line_says_otherwise(
     assert "power.cuts" in found.reason.say(Language.en)
 
 
+@pytest.mark.evidence(18)
 @pytest.mark.parametrize("key", ["rootfs.hard-links", "control.volatile", "limits.memory"])
 def test_a_report_that_leaves_a_line_out_is_no_report(write_report: WriteReport, key: str) -> None:
     found = capability(write_report(without=key))
@@ -152,6 +160,7 @@ def test_a_report_that_leaves_a_line_out_is_no_report(write_report: WriteReport,
     assert key in found.reason.say(Language.en)
 
 
+@pytest.mark.evidence(18)
 def test_a_report_says_itself_that_it_did_not_pass(write_report: WriteReport) -> None:
     assert not capability(write_report(passed=False)).on
 
@@ -164,6 +173,7 @@ def test_a_file_that_is_no_report_keeps_them_off(tmp_path: Path, content: str) -
     assert not capability(path).on
 
 
+@pytest.mark.evidence(18)
 @pytest.mark.parametrize("mode", [0o666, 0o664])
 def test_a_report_that_others_can_write_keeps_them_off(
     write_report: WriteReport, tmp_path: Path, mode: int
@@ -179,6 +189,7 @@ def test_a_report_that_others_can_write_keeps_them_off(
     assert capability(link).on
 
 
+@pytest.mark.evidence(18)
 def test_a_report_that_is_no_regular_file_keeps_them_off_and_does_not_hang(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     os.mkfifo(path)
@@ -188,6 +199,7 @@ def test_a_report_that_is_no_regular_file_keeps_them_off_and_does_not_hang(tmp_p
     assert not capability(Path("/dev/zero")).on
 
 
+@pytest.mark.evidence(18)
 def test_a_report_that_is_not_there_keeps_them_off(tmp_path: Path) -> None:
     assert not capability(tmp_path / "none.json").on
 
@@ -196,6 +208,7 @@ def test_an_unknown_fact_of_the_node_is_refused(write_report: WriteReport, tmp_p
     assert not capability(write_report(turned={"host": "somewhere"})).on
 
 
+@pytest.mark.evidence(18)
 def test_a_real_node_is_asked_over_its_socket(
     needs_node: None, write_report: WriteReport, tmp_path: Path
 ) -> None:
@@ -213,6 +226,7 @@ def test_a_real_node_is_asked_over_its_socket(
     assert "kernel 6.18.0 reported" in verdict.reason.say(Language.en)
 
 
+@pytest.mark.evidence(18)
 def test_a_real_node_that_tells_what_its_report_says_switches_sandboxes_on(
     needs_node: None, write_report: WriteReport, tmp_path: Path
 ) -> None:
@@ -234,6 +248,7 @@ def test_a_real_node_that_tells_what_its_report_says_switches_sandboxes_on(
     assert verdict.allows
 
 
+@pytest.mark.evidence(18)
 def test_a_node_that_is_not_there_is_named(write_report: WriteReport, tmp_path: Path) -> None:
     verdict = judge_sockets(write_report(), {"gone": tmp_path / "none.sock"})
 

@@ -184,6 +184,9 @@ def test_a_frozen_peer_is_left(napcat: NapCatStandIn) -> None:
         rig.wait_state("silent")
         rig.wait_ready(2)
 
+        reasons = [reason for _, reason in rig.states]
+        assert reasons.index("silent") > reasons.index("ready")
+
 
 def test_a_quiet_peer_that_answers_pings_is_kept() -> None:
     pings = []

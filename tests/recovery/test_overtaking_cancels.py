@@ -13,7 +13,7 @@ from perlica.domain.sandbox import Command, SandboxLimits, SandboxSpec
 from sandboxd import wire
 from tests.sandboxd.process import Daemon
 
-pytestmark = [pytest.mark.root, pytest.mark.evidence(14)]
+pytestmark = pytest.mark.root
 LIMITS = SandboxLimits(
     memory_bytes=1 << 28, pids=64, cpu_millis=500, disk_bytes=352_321_536, nofile=256
 )
@@ -27,6 +27,7 @@ SLEEP = Command(
 )
 
 
+@pytest.mark.evidence(14)
 def test_a_cancel_that_overtakes_its_command_ends_it(
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:

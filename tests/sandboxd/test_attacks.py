@@ -13,7 +13,7 @@ from sandboxd import wire
 from tests.sandboxd.client import Box, Client, MakeBox
 from tests.sandboxd.process import Daemon
 
-pytestmark = [pytest.mark.root, pytest.mark.evidence(7)]
+pytestmark = pytest.mark.root
 MIB = 1024 * 1024
 
 
@@ -78,7 +78,9 @@ def zombies_of(daemon: Daemon) -> list[int]:
     return found
 
 
+@pytest.mark.evidence(7)
 def test_a_fork_bomb(make_box: MakeBox, neighbour: Neighbour) -> None:
+    """A fork bomb stays in its sandbox and its neighbour works on."""
     box = make_box("bomb", limits={"pids": 100, "cpu_millis": 500})
 
     outcome = box.shell("b() { b | b & b; }; b", timeout_ms=2500)
@@ -87,6 +89,7 @@ def test_a_fork_bomb(make_box: MakeBox, neighbour: Neighbour) -> None:
     assert box.says("echo alive") == "alive"
 
 
+@pytest.mark.evidence(7)
 def test_a_memory_bomb_in_many_processes(make_box: MakeBox, neighbour: Neighbour) -> None:
     box = make_box("bomb", limits={"memory_bytes": 64 * MIB})
     bomb = "dd if=/dev/zero of=/dev/null bs=40M count=1000000 2>/dev/null &"
@@ -97,6 +100,7 @@ def test_a_memory_bomb_in_many_processes(make_box: MakeBox, neighbour: Neighbour
     assert box.says("echo alive") == "alive"
 
 
+@pytest.mark.evidence(7)
 def test_a_memory_bomb_in_shared_memory(make_box: MakeBox, neighbour: Neighbour) -> None:
     box = make_box("bomb", limits={"memory_bytes": 48 * MIB})
 
@@ -105,7 +109,9 @@ def test_a_memory_bomb_in_shared_memory(make_box: MakeBox, neighbour: Neighbour)
     assert box.says("rm -f /dev/shm/filler; echo alive") == "alive"
 
 
+@pytest.mark.evidence(7)
 def test_a_disk_filler(daemon: Daemon, make_box: MakeBox, neighbour: Neighbour) -> None:
+    """A filled disk is full for its own sandbox alone."""
     box = make_box("filler")
 
     outcome = box.shell("cat /dev/zero > /filler; cat /dev/zero > /more; rm /filler; echo x > /f")
@@ -116,7 +122,9 @@ def test_a_disk_filler(daemon: Daemon, make_box: MakeBox, neighbour: Neighbour) 
     assert box.says("cat /f") == "x"
 
 
+@pytest.mark.evidence(7)
 def test_an_inode_filler(make_box: MakeBox, neighbour: Neighbour) -> None:
+    """Files without end fill the own disk alone."""
     box = make_box("filler")
     script = "mkdir /n; cd /n; i=0; while : > $i; do i=$((i+1)); done; echo $i"
 
@@ -127,6 +135,7 @@ def test_an_inode_filler(make_box: MakeBox, neighbour: Neighbour) -> None:
     assert gone.stdout == b"fine\n"
 
 
+@pytest.mark.evidence(7)
 def test_ten_gigabytes_of_output(make_box: MakeBox, neighbour: Neighbour) -> None:
     box = make_box("loud")
 
@@ -141,6 +150,7 @@ def test_ten_gigabytes_of_output(make_box: MakeBox, neighbour: Neighbour) -> Non
     assert outcome.ended == "timed_out" or outcome.stdout_bytes == 10 * 1024**3
 
 
+@pytest.mark.evidence(7)
 def test_a_hundred_thousand_processes_worth_of_zombies(
     make_box: MakeBox, neighbour: Neighbour
 ) -> None:
@@ -158,6 +168,7 @@ def test_a_hundred_thousand_processes_worth_of_zombies(
     assert left < 20
 
 
+@pytest.mark.evidence(7)
 def test_a_command_that_ignores_every_signal_and_hides_in_new_sessions(
     make_box: MakeBox, neighbour: Neighbour
 ) -> None:
@@ -170,6 +181,7 @@ def test_a_command_that_ignores_every_signal_and_hides_in_new_sessions(
     assert box.says("ps | grep -c '[s]leep 1' || true") == "0"
 
 
+@pytest.mark.evidence(7)
 def test_open_files_by_the_thousand(make_box: MakeBox, neighbour: Neighbour) -> None:
     box = make_box("opener", limits={"nofile": 64})
 

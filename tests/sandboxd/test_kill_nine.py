@@ -15,7 +15,7 @@ from tests.printing import printer
 from tests.sandboxd.client import Answered, Box, new_id
 from tests.sandboxd.mortal import Mortal, mortal_daemon
 
-pytestmark = [pytest.mark.root, pytest.mark.evidence(14)]
+pytestmark = pytest.mark.root
 CANARY = b"canary-91c4d2"
 # The shell puts it together, so that only the output holds it whole.
 COUNT_AND_SAY = "echo x >> /root/count; sync; a=canary; echo $a-91c4d2; echo $a-91c4d2 >&2"
@@ -120,6 +120,7 @@ def test_the_table_names_every_milestone_there_is(pytestconfig: pytest.Config) -
     assert {milestone for _, milestone in CASES} == set(get_args(Milestone))
 
 
+@pytest.mark.evidence(14)
 @pytest.mark.parametrize(("kind", "milestone"), CASES)
 def test_a_daemon_killed_there_repeats_nothing_loses_nothing_and_leaves_nothing(
     empty: Mortal, kind: str, milestone: Milestone
@@ -171,6 +172,7 @@ def check_what_is_there(
             assert report.state == "finished"
 
 
+@pytest.mark.evidence(14)
 def test_a_create_that_was_interrupted_can_be_asked_for_under_a_new_id(empty: Mortal) -> None:
     act = call_of(empty, "create", None)
     empty.die_at("disk made", lambda: act(new_id()))
@@ -179,6 +181,7 @@ def test_a_create_that_was_interrupted_can_be_asked_for_under_a_new_id(empty: Mo
     assert isinstance(act(new_id()), wire.SandboxState)
 
 
+@pytest.mark.evidence(14)
 def test_an_output_is_in_memory_until_it_is_acknowledged_and_nowhere_afterwards(
     empty: Mortal,
 ) -> None:

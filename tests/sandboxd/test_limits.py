@@ -5,11 +5,12 @@ import pytest
 from sandboxd import wire
 from tests.sandboxd.client import Box, Client, MakeBox
 
-pytestmark = [pytest.mark.root, pytest.mark.evidence(7)]
+pytestmark = pytest.mark.root
 MIB = 1024 * 1024
 FORK_BOMB = "bomb() { bomb | bomb & }; bomb; sleep 1"
 
 
+@pytest.mark.evidence(7)
 def test_a_fork_bomb_stays_below_the_number_of_processes(client: Client, make_box: MakeBox) -> None:
     box = make_box(limits={"pids": 64})
 
@@ -21,6 +22,7 @@ def test_a_fork_bomb_stays_below_the_number_of_processes(client: Client, make_bo
     assert box.says("echo well") == "well"
 
 
+@pytest.mark.evidence(7)
 def test_a_fork_bomb_is_ended_by_its_time_out(make_box: MakeBox) -> None:
     box = make_box(limits={"pids": 64})
 
@@ -30,6 +32,7 @@ def test_a_fork_bomb_is_ended_by_its_time_out(make_box: MakeBox) -> None:
     assert box.says("ls -d /proc/[0-9]* | wc -l").isdigit()
 
 
+@pytest.mark.evidence(7)
 def test_a_memory_hog_is_killed_and_the_sandbox_lives(make_box: MakeBox) -> None:
     box = make_box(limits={"memory_bytes": 64 * MIB})
 
@@ -39,6 +42,7 @@ def test_a_memory_hog_is_killed_and_the_sandbox_lives(make_box: MakeBox) -> None
     assert box.says("echo alive") == "alive"
 
 
+@pytest.mark.evidence(7)
 def test_a_full_disk_is_enospc_and_deleting_makes_room_again(box: Box) -> None:
     full = box.shell("cat /dev/zero > /filler")
     freed = box.shell("rm /filler && echo fine > /small && cat /small")
@@ -47,18 +51,21 @@ def test_a_full_disk_is_enospc_and_deleting_makes_room_again(box: Box) -> None:
     assert freed.stdout == b"fine\n"
 
 
+@pytest.mark.evidence(7)
 def test_df_inside_shows_the_sandboxs_own_disk(box: Box) -> None:
     blocks = int(box.says("df -k / | tail -n1 | awk '{print $2}'"))
 
     assert 200 * 1024 < blocks < 321 * 1024
 
 
+@pytest.mark.evidence(7)
 def test_the_number_of_open_files_is_limited(make_box: MakeBox) -> None:
     box = make_box(limits={"nofile": 64})
 
     assert box.says("ulimit -n; ulimit -Hn; ulimit -c") == "64\n64\n0"
 
 
+@pytest.mark.evidence(7)
 def test_cpu_time_is_limited(make_box: MakeBox) -> None:
     box = make_box(limits={"cpu_millis": 200})
 
@@ -68,6 +75,7 @@ def test_cpu_time_is_limited(make_box: MakeBox) -> None:
     assert 0.2 < used_s < 1.2
 
 
+@pytest.mark.evidence(7)
 def test_an_attacked_sandbox_does_not_disturb_another(make_box: MakeBox) -> None:
     attacked, other = make_box("attacked", limits={"pids": 64}), make_box("other")
     attacked.shell(FORK_BOMB, timeout_ms=1500)

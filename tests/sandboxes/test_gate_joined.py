@@ -29,7 +29,6 @@ from tests.sandboxes.test_tree import LIMITS
 
 __all__ = ["facts", "needs_node", "write_report"]
 
-pytestmark = pytest.mark.evidence(18)
 ANSWER_WITHIN_S = 45.0
 WriteReport = Callable[..., Path]
 
@@ -75,6 +74,7 @@ def gate_finding(config: Config) -> Finding:
     return found
 
 
+@pytest.mark.evidence(18)
 def test_a_report_that_speaks_for_the_node_ends_the_demo_mode(
     daemon: Daemon, report_on: Callable[..., Path]
 ) -> None:
@@ -87,6 +87,7 @@ def test_a_report_that_speaks_for_the_node_ends_the_demo_mode(
     assert gate_finding(config).level is Level.ok
 
 
+@pytest.mark.evidence(18)
 @pytest.mark.parametrize("fact", ["kernel", "runtime_version", "file_system", "configuration"])
 def test_a_node_that_is_not_as_reported_keeps_them_off_and_the_doctor_says_what(
     daemon: Daemon, report_on: Callable[..., Path], fact: str
@@ -101,6 +102,7 @@ def test_a_node_that_is_not_as_reported_keeps_them_off_and_the_doctor_says_what(
     assert gate_finding(config).code == "gate_refused"
 
 
+@pytest.mark.evidence(18)
 def test_in_demo_mode_a_report_of_another_node_leaves_them_experimental(
     daemon: Daemon, report_on: Callable[..., Path]
 ) -> None:
@@ -112,6 +114,7 @@ def test_in_demo_mode_a_report_of_another_node_leaves_them_experimental(
     assert capability.experimental
 
 
+@pytest.mark.evidence(18)
 def test_a_report_with_a_red_line_keeps_them_off_before_any_node_is_asked(
     write_report: WriteReport, tmp_path: Path
 ) -> None:
@@ -123,6 +126,7 @@ def test_a_report_with_a_red_line_keeps_them_off_before_any_node_is_asked(
     assert "power.cuts" in capability.reason.say(Language.zh)
 
 
+@pytest.mark.evidence(18)
 def test_a_report_that_is_no_file_keeps_them_off(tmp_path: Path) -> None:
     (capability,) = config_of(tmp_path / "none.json", tmp_path / "nobody.sock").capabilities()
 
@@ -130,6 +134,7 @@ def test_a_report_that_is_no_file_keeps_them_off(tmp_path: Path) -> None:
     assert "cannot be read" in capability.reason.say(Language.en)
 
 
+@pytest.mark.evidence(18)
 def test_a_node_that_is_silent_at_the_start_is_compared_before_its_first_use(
     write_report: WriteReport, tmp_path: Path
 ) -> None:
@@ -142,6 +147,7 @@ def test_a_node_that_is_silent_at_the_start_is_compared_before_its_first_use(
     assert gate_finding(config).level is Level.error
 
 
+@pytest.mark.evidence(18)
 def test_nothing_runs_on_a_node_that_has_changed_but_clean_up_does(
     daemon: Daemon, report_on: Callable[..., Path]
 ) -> None:
@@ -169,6 +175,7 @@ def test_nothing_runs_on_a_node_that_has_changed_but_clean_up_does(
     delete_all(daemon)
 
 
+@pytest.mark.evidence(18)
 def test_a_node_as_reported_is_used(daemon: Daemon, report_on: Callable[..., Path]) -> None:
     admit = admission(read_report(report_on()))
     settings = SandboxdSettings(socket_path=daemon.socket, epoch=1, node=NODE, admit=admit)
@@ -177,6 +184,7 @@ def test_a_node_as_reported_is_used(daemon: Daemon, report_on: Callable[..., Pat
 
     box = client.create(new_operation_id(), spec, demo_image(daemon).digest)
 
+    assert box.instance
     client.delete(new_operation_id(), box.name, box.instance)
 
 
@@ -223,6 +231,7 @@ def ask_service(
         stage.stop()
 
 
+@pytest.mark.evidence(18)
 @pytest.mark.root
 def test_a_service_outside_of_demo_mode_runs_commands_with_a_report_of_its_node(
     ask_service: Callable[..., str],
@@ -230,6 +239,7 @@ def test_a_service_outside_of_demo_mode_runs_commands_with_a_report_of_its_node(
     assert "成功" in ask_service("运行 `echo abc | rev`", "cba")
 
 
+@pytest.mark.evidence(18)
 @pytest.mark.root
 def test_a_service_with_a_report_of_another_node_says_in_its_status_what_differs(
     ask_service: Callable[..., str],

@@ -98,9 +98,9 @@ def test_the_model_cannot_forge_the_list() -> None:
 @pytest.mark.parametrize(
     ("operation", "said"),
     [
-        (done(argv=["false"], outcome={"ended": "exited", "exit_code": 3}), "退出码 3"),
-        (done(argv=["x"], outcome={"ended": "timed_out", "exit_code": None}), "超时中止"),
-        (done(argv=["x"], outcome={"ended": "signalled", "exit_code": None}), "被信号中止"),
+        (done(argv=["false"], outcome={"ended": "exited", "exit_code": 3}), "失败（退出码 3）"),
+        (done(argv=["x"], outcome={"ended": "timed_out", "exit_code": None}), "失败（超时中止）"),
+        (done(argv=["x"], outcome={"ended": "signalled", "exit_code": None}), "失败（被信号中止）"),
         (done(argv=["x"], outcome={"ended": "exited", "exit_code": 0}), "成功"),
         (done(state=OperationState.failed), "失败"),
         (done(state=OperationState.cancelled), "已取消"),

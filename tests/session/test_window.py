@@ -20,8 +20,6 @@ from perlica.session.window import (
 from perlica.stores.messages import StoredMessage
 from tests.session.words import CREDENTIAL, NOW_MS, sealed, stored
 
-pytestmark = pytest.mark.evidence(3)
-
 MINUTE_MS = 60_000
 
 
@@ -33,6 +31,7 @@ def newest_first(*ages_and_texts: tuple[int, str]) -> list[StoredMessage]:
     return [stored(text, age_ms=age) for age, text in ages_and_texts]
 
 
+@pytest.mark.evidence(3)
 def test_messages_come_in_the_order_of_time_with_the_trigger_last() -> None:
     earlier = newest_first((1_000, "third"), (2_000, "second"), (3_000, "first"))
 
@@ -49,6 +48,7 @@ def test_messages_come_in_the_order_of_time_with_the_trigger_last() -> None:
     }
 
 
+@pytest.mark.evidence(3)
 def test_fifteen_minutes_are_the_limit_and_belong_to_the_window() -> None:
     earlier = newest_first((15 * MINUTE_MS, "just"), (15 * MINUTE_MS + 1, "too old"))
 
@@ -58,6 +58,7 @@ def test_fifteen_minutes_are_the_limit_and_belong_to_the_window() -> None:
     assert (window.facts.cut_by, window.facts.left_out) == (CutBy.age, 1)
 
 
+@pytest.mark.evidence(3)
 def test_thirty_messages_are_the_limit_with_the_trigger_among_them() -> None:
     earlier = newest_first(*((n, str(n)) for n in range(1, 60)))
 
@@ -67,6 +68,7 @@ def test_thirty_messages_are_the_limit_with_the_trigger_among_them() -> None:
     assert (window.facts.cut_by, window.facts.left_out) == (CutBy.messages, 30)
 
 
+@pytest.mark.evidence(3)
 def test_24000_code_points_are_the_limit_and_a_message_that_does_not_fit_ends_the_window() -> None:
     earlier = newest_first((1, "字" * 10_000), (2, "🙂" * 10_000), (3, "x" * 4_000), (4, "y"))
 
@@ -76,6 +78,7 @@ def test_24000_code_points_are_the_limit_and_a_message_that_does_not_fit_ends_th
     assert (window.facts.cut_by, window.facts.left_out) == (CutBy.code_points, 2)
 
 
+@pytest.mark.evidence(3)
 def test_a_trigger_that_fills_the_window_is_alone() -> None:
     window = pick_window(stored("x" * 24_000), newest_first((1, "a")), None)
 
@@ -83,11 +86,13 @@ def test_a_trigger_that_fills_the_window_is_alone() -> None:
     assert window.facts.cut_by is CutBy.code_points
 
 
+@pytest.mark.evidence(3)
 def test_a_trigger_longer_than_the_window_is_refused_whole() -> None:
     with pytest.raises(Refused, match="trigger_too_large"):
         pick_window(stored("x" * 24_001), (), None)
 
 
+@pytest.mark.evidence(3)
 def test_a_quoted_message_joins_although_it_is_old() -> None:
     old = stored("the old error", age_ms=86_400_000, row=900_001)
 
@@ -98,6 +103,7 @@ def test_a_quoted_message_joins_although_it_is_old() -> None:
     assert window.facts.quoted is QuotedFate.whole
 
 
+@pytest.mark.evidence(3)
 def test_a_quoted_message_of_the_window_stands_at_its_time_and_counts_once() -> None:
     earlier = newest_first((1, "c"), (2, "b"), (3, "a"))
 
@@ -108,6 +114,7 @@ def test_a_quoted_message_of_the_window_stands_at_its_time_and_counts_once() -> 
     assert window.facts.left_out == 0
 
 
+@pytest.mark.evidence(3)
 def test_the_quoted_message_comes_before_all_context_in_the_budgets() -> None:
     quoted = stored("q" * 20_000, age_ms=10**9)
 
@@ -116,6 +123,7 @@ def test_the_quoted_message_comes_before_all_context_in_the_budgets() -> None:
     assert [entry.part for entry in window.entries] == [Part.quoted, Part.trigger]
 
 
+@pytest.mark.evidence(3)
 def test_a_quoted_message_that_is_too_long_is_truncated_and_said_to_be() -> None:
     quoted = stored("q" * 30_000)
 
@@ -126,6 +134,7 @@ def test_a_quoted_message_that_is_too_long_is_truncated_and_said_to_be() -> None
     assert "已截断" in window.entries[0].content.content
 
 
+@pytest.mark.evidence(3)
 @pytest.mark.parametrize(
     ("trigger", "limits", "quoted", "fate"),
     [
@@ -143,6 +152,7 @@ def test_a_quoted_message_that_cannot_join_is_accounted_for(
     assert (window.facts.quoted, window.facts.messages) == (fate, 1)
 
 
+@pytest.mark.evidence(3)
 def test_recalled_messages_are_never_seen() -> None:
     window = pick_window(stored("ask"), [stored("secret", recalled_at_ms=NOW_MS)], None)
 
@@ -168,6 +178,7 @@ def whole_placeholders(content: Protected) -> bool:
     return "⟦" not in ANY.sub("", content.content) and "⟧" not in ANY.sub("", content.content)
 
 
+@pytest.mark.evidence(3)
 @given(
     trigger=CONTENTS,
     history=histories(),

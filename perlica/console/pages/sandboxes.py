@@ -15,6 +15,7 @@ from perlica.console.pages.pieces import (
     ticket_link,
 )
 from perlica.console.pages.scene import PAGE_ROWS, NotFound, Scene, Sheet
+from perlica.console.pages.timeline import outcome_of
 from perlica.console.wording import Badge, Moment, Wording
 from perlica.domain.sandbox import MAX_SANDBOXES
 from perlica.stores.views.nodes import (
@@ -196,7 +197,7 @@ def _switch_facts(switch: SwitchView, wording: Wording) -> tuple[Fact, ...]:
         Fact(label=say("image.introduction"), text=switch.introduction),
     ]
     if switch.reason:
-        facts.append(Fact(label=say("sandbox.reason"), text=wording.name(switch.reason)))
+        facts.append(Fact(label=say("sandbox.reason"), text=wording.fault(switch.reason)))
     return tuple(facts)
 
 
@@ -222,7 +223,7 @@ def orphan_lines(orphans: tuple[OrphanView, ...], wording: Wording) -> tuple[Orp
             link=Link(href=f"/sandboxes/{orphan.sandbox_id}", text=wording.name(orphan.name)),
             cause=wording.known(f"cause.{orphan.cause}", orphan.cause),
             node=wording.name(orphan.node),
-            reason=wording.name(orphan.reason),
+            reason=wording.fault(orphan.reason),
             found=wording.moment(orphan.found_at_ms),
             attempts=orphan.attempts,
             next_try=wording.left(orphan.next_try_ms),
@@ -276,7 +277,7 @@ def _facts(sandbox: SandboxView, wording: Wording) -> tuple[Fact, ...]:
         instance = wording.name(sandbox.instance)
         facts.append(Fact(label=say("sandbox.instance"), text=instance, is_code=True))
     if sandbox.state_reason:
-        facts.append(Fact(label=say("sandbox.reason"), text=wording.name(sandbox.state_reason)))
+        facts.append(Fact(label=say("sandbox.reason"), text=wording.fault(sandbox.state_reason)))
     return tuple(facts)
 
 
@@ -306,7 +307,7 @@ def _ended(sandbox: SandboxView, wording: Wording) -> EndedLine:
         link=Link(href=f"/sandboxes/{sandbox.id}", text=wording.name(sandbox.name)),
         state=wording.badge("state.sandbox", sandbox.state),
         node=wording.name(sandbox.node),
-        reason=wording.name(sandbox.state_reason),
+        reason=wording.fault(sandbox.state_reason),
         created=wording.moment(sandbox.created_at_ms),
         ended=None if ended_at_ms is None else wording.moment(ended_at_ms),
     )
@@ -317,7 +318,7 @@ def _deed(deed: SandboxDeed, wording: Wording) -> DeedLine:
     took_ms = operation.took_ms
     return DeedLine(
         kind=wording.known(f"deed.{deed.kind}", deed.kind),
-        state=wording.badge("state.operation", operation.state),
+        state=wording.operation_badge(operation.state, outcome_of(operation)),
         level=wording.badge("level", operation.level),
         operation=operation_link(operation.id),
         task=task_link(operation.task_id) if operation.task_id else None,

@@ -82,7 +82,7 @@ def task_head(scene: Scene, task: TaskView) -> TaskHead:
     return TaskHead(
         id=task.id,
         link=task_link(task.id),
-        state=wording.task_badge(task.state),
+        state=wording.task_badge(task.state, task.end_reason),
         is_alive=task.is_alive,
         asked=task.asked.text,
         is_asked_cut=task.asked.is_cut,
@@ -157,7 +157,7 @@ def _waiting(scene: Scene, task: TaskView) -> tuple[str, Link | None]:
 def _line(task: TaskView, wording: Wording) -> TaskLine:
     return TaskLine(
         link=task_link(task.id),
-        state=wording.task_badge(task.state),
+        state=wording.task_badge(task.state, task.end_reason),
         reason=wording.end_reason(task.end_reason) if task.end_reason else "",
         asked=f"{task.asked.text}…" if task.asked.is_cut else task.asked.text,
         requester=_requester(task, wording),

@@ -155,7 +155,7 @@ def _move_entry(move: TaskMove, wording: Wording) -> Entry:
         title=wording.say("turn.state"),
         at=wording.moment(move.at_ms),
         at_ms=move.at_ms,
-        badge=wording.task_badge(move.state_after),
+        badge=wording.task_badge(move.state_after, move.reason),
         quiet=wording.end_reason(move.reason) if move.reason else "",
     )
 
@@ -264,11 +264,9 @@ def _paying_ticket(operation: OperationView | None) -> Link | None:
 def call_badge(call: CallView, operation: OperationView | None, wording: Wording) -> Badge:
     """How far a call is: its operation's state, or its own while it has none."""
     if operation is None:
-        return wording.badge("state.call", call.state)
-    exit_code = outcome_of(operation).get("exit_code")
-    if operation.state == "succeeded" and isinstance(exit_code, int) and exit_code != 0:
-        return Badge(text=f"exit {exit_code}", tone="wait")
-    return wording.badge("state.operation", operation.state)
+        is_refused = call.state == "done" and call.is_error
+        return wording.badge("state.call", "refused" if is_refused else call.state)
+    return wording.operation_badge(operation.state, outcome_of(operation))
 
 
 def outcome_of(operation: OperationView) -> Mapping[str, object]:

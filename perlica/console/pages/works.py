@@ -14,8 +14,8 @@ from perlica.console.pages.pieces import (
     ticket_link,
 )
 from perlica.console.pages.scene import PAGE_ROWS, NotFound, Scene, Sheet
-from perlica.console.pages.timeline import call_badge
-from perlica.console.wording import Wording
+from perlica.console.pages.timeline import call_badge, outcome_of
+from perlica.console.wording import Badge, Wording
 from perlica.stores.views.audit import AuditFilter, search
 from perlica.stores.views.columns import SHEET_CODE_POINTS, Excerpt
 from perlica.stores.views.operations import (
@@ -136,7 +136,7 @@ def operation_facts(operation: OperationView, wording: Wording) -> tuple[Fact, .
     """What there is to say of an operation besides plan and outcome."""
     say = wording.say
     facts = [
-        Fact(label=say("column.state"), badge=wording.badge("state.operation", operation.state)),
+        Fact(label=say("column.state"), badge=_badge(operation, wording)),
         Fact(label=say("column.level"), badge=wording.badge("level", operation.level)),
         Fact(label=say("column.action"), text=wording.action(operation.action)),
         Fact(label=say("operation.identity"), text=wording.name(operation.identity)),
@@ -158,6 +158,10 @@ def operation_facts(operation: OperationView, wording: Wording) -> tuple[Fact, .
         Fact(label=say("operation.hash"), text=hashed, is_code=True),
         *_versions(operation.plan, operation.policy_version, wording),
     )
+
+
+def _badge(operation: OperationView, wording: Wording) -> Badge:
+    return wording.operation_badge(operation.state, outcome_of(operation))
 
 
 def _versions(plan: Excerpt, protection: str, wording: Wording) -> tuple[Fact, Fact]:

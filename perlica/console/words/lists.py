@@ -128,6 +128,7 @@ LISTS: Mapping[str, Text] = {
     "state.call.dispatched": Text(zh="已派发", en="dispatched"),
     "state.call.waiting": Text(zh="等待审批", en="waiting"),
     "state.call.done": Text(zh="完成", en="done"),
+    "state.call.refused": Text(zh="没有执行", en="not executed"),
     "level.low": Text(zh="低风险", en="low"),
     "level.medium": Text(zh="中风险", en="medium"),
     "level.high": Text(zh="高风险", en="high"),

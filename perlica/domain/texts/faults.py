@@ -1,8 +1,10 @@
 """What the codes of faults are called when the group reads of them.
 
-A code without words here is shown as it is; the details of a fault stay in the logs.
+A code without words here is shown as it is; a sentence that was meant for a model or a log is never
+shown to the group. The details of a fault stay in the logs.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -10,6 +12,9 @@ from perlica.domain.texts.escape import clip_line
 from perlica.domain.texts.language import Language, Text
 
 _FAULT_CODE_POINTS: Final = 80
+_CODE: Final = re.compile(r"[a-z0-9_.-]{1,60}")
+_PLACE: Final = re.compile(r"[a-z0-9.-]+@[a-zA-Z0-9.-]+")
+_UNWORDED: Final = Text(zh="其他原因，细节在日志里", en="another reason; the log has the details")
 _AT: Final = Text(zh="{place}，{fault}", en="{place}: {fault}")
 
 FAULTS: Final[Mapping[str, Text]] = {
@@ -83,6 +88,82 @@ FAULTS: Final[Mapping[str, Text]] = {
     "failed": Text(zh="失败", en="failed"),
     "cancelled": Text(zh="已取消", en="cancelled"),
     "unknown": Text(zh="结果不明", en="outcome unknown"),
+    "node_not_configured": Text(zh="配置里没有这个节点", en="the node is not configured"),
+    "node_not_usable": Text(zh="这个节点现在不能用", en="the node cannot be used now"),
+    "no_node": Text(zh="没有可用的节点", en="no node can be used"),
+    "no_sandbox": Text(zh="沙箱的记录已不在", en="the sandbox's row is gone"),
+    "no_such_file": Text(zh="沙箱里没有这个文件", en="the sandbox has no such file"),
+    "bad_request": Text(zh="节点不接受这个请求", en="the node does not take this request"),
+    "other_answer": Text(zh="节点答非所问", en="the node answered something else"),
+    "other_operation": Text(zh="操作编号已用于别的动作", en="the operation's id is taken"),
+    "running": Text(zh="还在进行", en="it is still running"),
+    "still_running": Text(zh="到时限还没有结束", en="it was still running at the limit"),
+    "backend_silent": Text(zh="节点一直没有应答", en="the node stayed silent"),
+    "crashed": Text(zh="服务中断过，结果没有记下", en="the service broke down meanwhile"),
+    "look_up_only": Text(zh="只能查询，不能重做", en="it is only looked up, never run"),
+    "left": Text(zh="服务停止，操作继续进行", en="the service stops; the operation goes on"),
+    "sandboxd_certificate": Text(zh="节点的证书不对", en="the node's certificate is wrong"),
+    "sandboxd_other_node": Text(zh="应答的是另一个节点", en="another node answered"),
+    "sandboxd_protocol": Text(zh="节点的协议版本不符", en="the node speaks another version"),
+    "sandbox_gone": Text(zh="沙箱已不在", en="the sandbox is gone"),
+    "sandbox_in_use": Text(zh="沙箱正在使用", en="the sandbox is in use"),
+    "sandbox_moved": Text(zh="沙箱的状态变了", en="the sandbox moved on"),
+    "sandbox_capacity": Text(zh="沙箱名额已满", en="all places for sandboxes are taken"),
+    "sandbox_name_taken": Text(zh="已有同名沙箱", en="there is a sandbox of that name"),
+    "sandboxes_changed": Text(zh="要销毁的沙箱变了", en="the sandboxes to be destroyed changed"),
+    "image_changed": Text(zh="全局镜像变了", en="the global image changed"),
+    "switch_moved": Text(zh="镜像更换已有进展", en="the image switch moved on"),
+    "line_too_long": Text(zh="有一行太长", en="a line is too long"),
+    "too_far": Text(zh="要读的位置太靠后", en="what was to be read is too far behind"),
+    "the node is written_off": Text(zh="节点已核销", en="the node was written off"),
+    "the node is absent": Text(zh="节点已不存在", en="the node is gone"),
+    "deletion_not_allowed": Text(
+        zh="策略不允许自动删除沙箱", en="the policy does not allow deletions by themselves"
+    ),
+    # calls, plans and approvals
+    "bad_arguments": Text(zh="参数不合要求", en="the arguments do not fit"),
+    "unknown_tool": Text(zh="没有这个工具", en="there is no such tool"),
+    "blocked": Text(zh="策略不允许", en="the policy forbids it"),
+    "not_canonical": Text(zh="参数无法规范表示", en="a parameter has no canonical form"),
+    "not_executed": Text(zh="没有执行", en="it was not executed"),
+    "not_paid": Text(zh="没有可用的审批", en="no approval pays for it"),
+    "command_gone": Text(zh="命令消息已不在", en="the command's message is gone"),
+    "policy_changed": Text(zh="审批之后策略变了", en="the policy changed after the approval"),
+    "facts_changed": Text(zh="批准后情况变了", en="the facts changed after the approval"),
+    "not_spent": Text(zh="批准后没有来得及执行", en="it was not spent in time"),
+    "owner_removed": Text(zh="批准的人已不是 Owner", en="who approved it is no Owner any more"),
+    "plan_cannot_be_shown": Text(zh="计划无法完整展示", en="the plan cannot be shown whole"),
+    "ticket_moved": Text(zh="审批已有结果", en="the approval moved on"),
+    "ticket_not_usable": Text(zh="审批已用过或过期", en="the approval is used up or expired"),
+    "ticket_decided": Text(zh="审批有了结果", en="the approval was decided"),
+    "scan_incomplete": Text(zh="内容安全检查没有完成", en="content protection did not finish"),
+    "task_active": Text(zh="另一个任务正在进行", en="another task is alive"),
+    "task_exists": Text(zh="这条消息已经有任务", en="the message has made its task"),
+    "task_ended": Text(zh="任务已经结束", en="the task has ended"),
+    "old_image_in_use": Text(zh="还有旧镜像的沙箱", en="sandboxes of the old image exist"),
+    "ticket_spent": Text(zh="审批已经用过", en="the approval is used up"),
+    "ticket_living": Text(zh="这个调用已在等审批", en="the call waits for an approval already"),
+    "ticket_dead": Text(zh="审批已经用过或作废", en="the approval is spent or dead"),
+    "ticket_not_consumed": Text(zh="审批还没有用于执行", en="the approval is not consumed"),
+    "no_ticket": Text(zh="没有为它发出过审批", en="no approval was drawn for it"),
+    "call_executed": Text(zh="这个调用已经执行过", en="the call was executed already"),
+    "already_enqueued": Text(zh="消息已在发送队列", en="the message is enqueued already"),
+    "send_in_flight": Text(zh="另一条消息正在发送", en="another send is in flight"),
+    "other_group": Text(zh="属于别的群", en="it belongs to another group"),
+    "constraint": Text(zh="违反了数据规则", en="a rule of the tables forbids it"),
+    "task_moved": Text(zh="任务已有进展", en="the task moved on"),
+    "call_moved": Text(zh="调用已有进展", en="the call moved on"),
+    "operation_moved": Text(zh="操作已有进展", en="the operation moved on"),
+    "outbox_moved": Text(zh="消息已有进展", en="the message moved on"),
+    "command_done": Text(zh="命令已经执行过", en="the command was done already"),
+    "no_such_call": Text(zh="调用的记录已不在", en="the call's row is gone"),
+    "no_task": Text(zh="任务的记录已不在", en="the task's row is gone"),
+    "id_taken": Text(zh="编号重复", en="the id is taken"),
+    "empty_message": Text(zh="消息是空的", en="the message is empty"),
+    "database_busy": Text(zh="数据库正忙", en="the database is busy"),
+    "database_full": Text(zh="磁盘已满", en="the disk is full"),
+    "database_corrupt": Text(zh="数据库损坏", en="the database is damaged"),
+    "database_unusable": Text(zh="数据库用不了", en="the database cannot be used"),
     # the gate report
     "gate_report_too_large": Text(zh="文件太大", en="the file is too large"),
     "gate_report_missing": Text(zh="没有这个文件", en="there is no such file"),
@@ -92,14 +173,21 @@ FAULTS: Final[Mapping[str, Text]] = {
 
 
 def say_fault(code: str, language: Language) -> str:
-    """What a fault is called in the group; an unknown code escaped and clipped.
+    """What a fault is called in the group; an unknown code by itself, "" for "".
 
     Behind a place, such as `main@node-1: `, the place stays as it is.
     """
     place, colon, fault = code.rpartition(": ")
-    known = FAULTS.get(fault)
-    if known is None:
-        return clip_line(code, _FAULT_CODE_POINTS)
-    if not colon:
-        return known.say(language)
-    return _AT.say(language, place=clip_line(place, _FAULT_CODE_POINTS), fault=known.say(language))
+    said = _say_code(fault, language)
+    if not colon or not _PLACE.fullmatch(place):
+        return said
+    return _AT.say(language, place=clip_line(place, _FAULT_CODE_POINTS), fault=said)
+
+
+def _say_code(code: str, language: Language) -> str:
+    known = FAULTS.get(code)
+    if known is not None or not code:
+        return known.say(language) if known else ""
+    if _CODE.fullmatch(code):
+        return code
+    return _UNWORDED.say(language)

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from perlica.domain.ids import OperationId, TaskId, TicketId
 from perlica.domain.operation import OperationState
-from perlica.domain.task import EndReason, TaskState
+from perlica.domain.task import UNMET, EndReason, TaskState
 from perlica.domain.texts.actions import label_action
 from perlica.domain.texts.escape import clip_line, neutralise_lines
+from perlica.domain.texts.faults import say_fault
 from perlica.domain.texts.language import Language, Text, say_duration
 
 NAME_CODE_POINTS = 24
@@ -28,6 +29,15 @@ STATES: Mapping[TaskState, Text] = {
 
 REASONS: Mapping[EndReason, Text] = {
     EndReason.answered: Text(zh="已回答", en="answered"),
+    EndReason.approval_denied: Text(
+        zh="审批被拒绝，要审批的操作没有执行", en="the approval was denied, its action was not done"
+    ),
+    EndReason.approval_expired: Text(
+        zh="审批过期，要审批的操作没有执行", en="the approval expired, its action was not done"
+    ),
+    EndReason.approval_void: Text(
+        zh="审批作废，要审批的操作没有执行", en="the approval became void, its action was not done"
+    ),
     EndReason.cancelled_by_member: Text(zh="有成员取消了它", en="a member cancelled it"),
     EndReason.recalled: Text(zh="发起的消息被撤回", en="its message was recalled"),
     EndReason.wall_time: Text(zh="超过了总时长上限", en="it took longer than a task may"),
@@ -72,6 +82,7 @@ REASONS: Mapping[EndReason, Text] = {
     EndReason.restored: Text(zh="数据库从备份恢复了", en="the database was restored from a backup"),
 }
 
+_UNMET_STATE = Text(zh="已答复，没有执行", en="answered, not done")
 _CANCELLED_BY = Text(zh="{name} 取消了它", en="{name} cancelled it")
 
 OPERATION_STATES: Mapping[OperationState, Text] = {
@@ -129,6 +140,7 @@ _PROGRESS = Text(
 _ENDED = Text(zh="任务 {task} {state}：{reason}。", en="Task {task} {state}: {reason}.")
 _ANSWER_HEADER = Text(zh="【Perlica 回答 · {task}】", en="【Perlica's answer · {task}】")
 _EXECUTED = Text(zh="【实际执行】", en="【Really executed】")
+_NOT_EXECUTED = Text(zh="【没有执行】", en="【Not executed】")
 _NOTHING_EXECUTED = Text(zh="【实际执行】无", en="【Really executed】 nothing")
 _REPLACED = Text(
     zh="【凭据】你消息里的凭据换成了 {names}，真值没有保存，也没有交给模型。"
@@ -227,23 +239,39 @@ def say_ended(
     `cancelled_by` is the name or number of the member who cancelled it, where that is known.
     """
     known = REASONS.get(EndReason(reason)) if reason in set(EndReason) else None
-    said = known.say(language) if known else clip_line(reason, 60)
+    said = known.say(language) if known else say_fault(reason, language)
     if reason == EndReason.cancelled_by_member and cancelled_by:
         said = _CANCELLED_BY.say(language, name=clip_line(cancelled_by, NAME_CODE_POINTS))
     return _ENDED.say(language, task=task, state=STATES[state].say(language), reason=said)
 
 
-def frame_answer(*, task: TaskId, answer: str, executed: Sequence[str], language: Language) -> str:
+def say_task_state(state: TaskState, reason: str | None, language: Language) -> str:
+    """How a task stands; one whose approval died is not called completed."""
+    if state is TaskState.completed and reason in UNMET:
+        return _UNMET_STATE.say(language)
+    return STATES[state].say(language)
+
+
+def frame_answer(
+    *,
+    task: TaskId,
+    answer: str,
+    executed: Sequence[str],
+    language: Language,
+    unmet: Sequence[str] = (),
+) -> str:
     """A model's answer under the fixed header, and below it what was really executed.
 
     `answer` is the model's (neutralised here), `executed` are Perlica's own lines, one for each
-    operation, made from its rows.
+    operation, made from its rows; `unmet` those of approvals that died.
     """
     parts = [_ANSWER_HEADER.say(language, task=task), neutralise_lines(answer.strip())]
     if executed:
         parts += [_EXECUTED.say(language), *(f"- {line}" for line in executed)]
     else:
         parts.append(_NOTHING_EXECUTED.say(language))
+    if unmet:
+        parts += [_NOT_EXECUTED.say(language), *(f"- {line}" for line in unmet)]
     return "\n".join(parts)
 
 
@@ -289,14 +317,19 @@ def say_outcome_unknown(operation: OperationId, action: str, language: Language)
 
 
 def say_late_ending(
-    operation: OperationId, action: str, state: OperationState, language: Language
+    operation: OperationId,
+    action: str,
+    state: OperationState,
+    language: Language,
+    *,
+    ending: str = "",
 ) -> str:
-    """An operation ended after its task did."""
+    """An operation ended after its task did; `ending` says more than its state, if it can."""
     return _LATE_ENDING.say(
         language,
         operation=operation,
         action=label_action(action, language),
-        state=OPERATION_STATES[state].say(language),
+        state=ending or OPERATION_STATES[state].say(language),
     )
 
 

@@ -33,7 +33,7 @@ class TurnView:
 class CallView:
     """A call that the model asked for, with what it gave; `output` is None before, or when old.
 
-    `arguments` are protected JSON, perhaps cut.
+    `arguments` are protected JSON, perhaps cut; `is_error`: it has a result, which is a failure.
     """
 
     id: str
@@ -43,6 +43,7 @@ class CallView:
     tool: str
     arguments: Excerpt
     state: str
+    is_error: bool
     created_at_ms: int
     source: str
     output: Excerpt | None = field(repr=False)
@@ -71,6 +72,9 @@ def _select_calls(output_code_points: int) -> str:
     return f"""
 SELECT {_CALL_TEXTS}, calls.turn_seq, calls.position, {arguments}, {output}, calls.created_at_ms,
     outputs.created_at_ms AS output_at_ms,
+    (SELECT json_extract(result.body, '$.is_error') FROM session_events AS result
+        WHERE result.task_id = calls.task_id AND result.seq > calls.turn_seq
+            AND result.kind = 'result' AND result.call_id = calls.id) AS is_error,
     calls.finding_count + coalesce(outputs.finding_count, 0) AS finding_count
 FROM tool_calls AS calls LEFT JOIN tool_outputs AS outputs ON outputs.call_id = calls.id
 """  # noqa: S608
@@ -156,4 +160,5 @@ def _call(row: Row) -> CallView:
     fields = with_excerpts(row, "arguments", "output")
     if fields["output_at_ms"] is None:
         fields["output"] = None
-    return CallView(**{**fields, "source": fields["source"] or ""})
+    known = {"source": fields["source"] or "", "is_error": fields["is_error"] == 1}
+    return CallView(**{**fields, **known})
