@@ -14,6 +14,7 @@ from perlica.commands import answers, records
 from perlica.commands.facts import (
     CancelResult,
     CapabilityOff,
+    ModelTroubleFacts,
     PendingTicket,
     RecoveryItem,
     SandboxFacts,
@@ -40,6 +41,7 @@ from perlica.stores.audit import AuditStore
 from perlica.stores.commands import StoredCommand
 from perlica.stores.database import Database
 from perlica.stores.image_switches import ImageSwitchStore
+from perlica.stores.model_standing import read_model_standing
 from perlica.stores.operations import OperationStore
 from perlica.stores.orphans import OrphanStore
 from perlica.stores.outbox import OutboxStore
@@ -196,6 +198,7 @@ class CommandDesk:
             image_switch=_switch_facts(database),
             orphans=len(OrphanStore(database).list_open()),
             connection_fault=self.connection_fault(),
+            model_trouble=_model_trouble(database, now),
             capabilities_off=self.capabilities_off,
         )
 
@@ -208,6 +211,13 @@ class CommandDesk:
 def _switch_facts(database: Database) -> SwitchFacts | None:
     switch = ImageSwitchStore(database).current()
     return None if switch is None else SwitchFacts(blocked_because=switch.reason)
+
+
+def _model_trouble(database: Database, now: int) -> ModelTroubleFacts | None:
+    standing = read_model_standing(database)
+    if standing.trouble is None or standing.failed_at_ms is None:
+        return None
+    return ModelTroubleFacts(reason=standing.trouble, age_ms=now - standing.failed_at_ms)
 
 
 def _task_facts(database: Database, task: Task, now: int, *, cancelling: bool) -> TaskFacts:

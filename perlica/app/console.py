@@ -72,7 +72,7 @@ def _connection(connection_fault: Callable[[], str] | None) -> PartStatus:
 def _model(config: Config) -> PartStatus:
     host = urlsplit(config.model.base_url).hostname or ""
     text = _filled(_MODEL_AT, name=escape_visible(config.model.name), host=escape_visible(host))
-    return PartStatus(name=_MODEL, health=Health.ok, text=text)
+    return PartStatus(name=_MODEL, health=Health.unknown, text=text, is_model=True)
 
 
 def _capability(capability: Capability) -> PartStatus:

@@ -23,6 +23,7 @@ from perlica.domain.approval import Verdict
 from perlica.domain.ids import OperationId, TaskId, TicketId
 from perlica.domain.texts import Language, Text, clip_line, say_duration, say_list
 from perlica.domain.texts.faults import say_fault
+from perlica.domain.texts.models import TROUBLES
 from perlica.domain.texts.notices import NAME_CODE_POINTS, STATES
 
 MAX_LISTED = 5
@@ -93,6 +94,11 @@ def answer_status(facts: StatusFacts, language: Language) -> str:
     if facts.outbox_waiting:
         lines.append(texts.STATUS_QUEUE.say(language, count=facts.outbox_waiting))
     lines.append(_say_connection(facts.connection_fault, language))
+    if facts.model_trouble is not None:
+        trouble = facts.model_trouble
+        what = TROUBLES[trouble.reason].what.say(language)
+        age = say_duration(trouble.age_ms, language)
+        lines.append(texts.STATUS_MODEL.say(language, age=age, what=what))
     if facts.capabilities_off:
         lines.append(_say_off(facts.capabilities_off, language))
     return "\n".join(lines)

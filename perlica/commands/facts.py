@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from perlica.domain.ids import OperationId, SandboxName, TaskId, TicketId
 from perlica.domain.sandbox import SandboxState
-from perlica.domain.task import TaskState
+from perlica.domain.task import EndReason, TaskState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +52,14 @@ class SwitchFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelTroubleFacts:
+    """Why the model's service did not answer when it was last asked, and how long ago that was."""
+
+    reason: EndReason
+    age_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CapabilityOff:
     """A capability that is switched off and why, in the group's language already."""
 
@@ -72,6 +80,7 @@ class StatusFacts:
     image_switch: SwitchFacts | None = None
     orphans: int = 0
     connection_fault: str = ""
+    model_trouble: ModelTroubleFacts | None = None
     capabilities_off: tuple[CapabilityOff, ...] = ()
 
 

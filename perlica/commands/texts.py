@@ -208,6 +208,7 @@ STATUS_RECOVERY = Text(
 )
 STATUS_CONNECTED = Text(zh="连接：正常", en="Connection: fine")
 STATUS_DISCONNECTED = Text(zh="连接：不可用（{reason}）", en="Connection: not usable ({reason})")
+STATUS_MODEL = Text(zh="模型：{age}前出错（{what}）", en="Model: it failed {age} ago ({what})")
 STATUS_OFF = Text(zh="未启用：{names}", en="Switched off: {names}")
 STATUS_OFF_ONE = Text(zh="{name}（{reason}）", en="{name} ({reason})")
 STATUS_MORE = Text(zh="……另有 {count} 项", en="… and {count} more")

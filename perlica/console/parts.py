@@ -21,9 +21,13 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartStatus:
-    """One part: what it is called, how it is, one sentence about it, and what to do about that."""
+    """One part: what it is called, how it is, one sentence about it, and what to do about that.
+
+    `is_model` says that the tables know how it stands: its last answer, its last trouble.
+    """
 
     name: Text
     health: Health
     text: Text
     remedy: Text | None = None
+    is_model: bool = False

@@ -104,6 +104,9 @@ class Levels:
         self.message_stored = gauge(
             "message_stored_timestamp_seconds", "When the newest message was stored; 0: none."
         )
+        self.model_trouble = gauge(
+            "model_trouble", "1 for what is wrong with the model's service just now.", "reason"
+        )
         self.sandboxes = gauge("sandboxes", "Sandboxes that hold a slot.", "state")
         self.slots_free = gauge("sandbox_slots_free", "Sandboxes that could still be made.")
         self.database = gauge("database_bytes", "Size of the database file.")

@@ -12,6 +12,7 @@ from perlica.health.instruments import Levels
 from perlica.stores.backup import LAST_BACKUP_KEY, list_backups
 from perlica.stores.database import Database
 from perlica.stores.health import measure
+from perlica.stores.model_standing import SERVICE_TROUBLES, read_model_standing
 from perlica.stores.service import ServiceStore
 
 _TASK: Final = """
@@ -56,6 +57,9 @@ def read_levels(database: Database, levels: Levels) -> None:
     levels.commands.set(database.query(_COMMANDS)[0]["rows"])
     levels.in_hand.set(database.query(_IN_HAND)[0]["rows"])
     levels.message_stored.set((database.query(_NEWEST_MESSAGE)[0]["at_ms"] or 0) / 1000)
+    standing = read_model_standing(database)
+    for reason in SERVICE_TROUBLES:
+        levels.model_trouble.labels(reason.value).set(int(reason is standing.trouble))
     living = {row["state"]: int(row["rows"]) for row in database.query(_SANDBOXES)}
     for state in sorted(OCCUPYING):
         levels.sandboxes.labels(state.value).set(living.get(state.value, 0))

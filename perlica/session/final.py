@@ -19,7 +19,7 @@ from perlica.domain.texts.endings import say_ending
 from perlica.domain.texts.notices import OPERATION_STATES, frame_answer
 from perlica.protection import SMALLEST_PART
 from perlica.protection.placeholder import ANY as PLACEHOLDER
-from perlica.session.neutral import neutralise
+from perlica.session.neutral import neutralise, neutralise_literally
 from perlica.stores.operations import Operation
 
 __all__ = ["Usage", "executed_lines", "final_message", "neutralise", "usage_line"]
@@ -164,7 +164,7 @@ def _quiet(text: str) -> str:
     where the stored, protected text had them before neutralising: all else is escaped as it comes.
     """
     raw = text[: _safe_end(text, 4 * _DETAIL_CODE_POINTS)]
-    plain = neutralise(raw)
+    plain = neutralise_literally(raw)
     placeholders = PLACEHOLDER.findall(plain)
     if not placeholders or placeholders != PLACEHOLDER.findall(raw):
         return clip_line(plain, _DETAIL_CODE_POINTS)

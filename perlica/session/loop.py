@@ -140,7 +140,7 @@ class AgentLoop:
             recorded = record_turn(turn)
         except Refused as error:
             _log.warning("turn not kept", extra={"task": task.id, "code": error.code})
-            return self._cannot_go_on(task, EndReason.protection_failed)
+            return self._cannot_go_on(task, find_end_reason(error))
         review = self._due_review(task) if ends_run(turn) else ()
         answered = turn.end is EndReason.answered and not review
         task = self._write_turn(task, turn, recorded, answered=answered, review=review)

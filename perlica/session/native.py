@@ -23,13 +23,10 @@ from perlica.clients.model.contract import (
 from perlica.domain.cancel import CancelToken
 from perlica.domain.ids import new_call_id
 from perlica.domain.task import EndReason
+from perlica.session.calls_in_text import is_call_in_text
 from perlica.session.runtime import UNKNOWN_TOOL, AgentTurn, CallFault, RequestedCall
 
 _WIRE_ID: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}", re.ASCII)
-_CALL_MARKS: Final = re.compile(
-    r"<\|?/?tool_calls?|<｜tool▁calls?|<function(?:_calls?)?[=>]|<invoke\s|\[TOOL_CALLS\]|<\|python_tag\|>"
-)
-_FENCE: Final = re.compile(r"\A\s*```[a-z]*\s*\n(.*)\n\s*```\s*\Z", re.DOTALL)
 _CORRECTION: Final = (
     "你把工具调用写成了文字：没有执行任何操作，也没有发给群里。"
     "要用工具就通过工具接口调用；不需要工具就直接用普通文字回答。"
@@ -66,12 +63,12 @@ def check_turn(turn: ModelTurn, tools: Sequence[ToolSpec], used_wire_ids: set[st
     if turn.finish is Finish.length:
         end = EndReason.incomplete_answer
     elif turn.finish is Finish.filtered:
-        end = EndReason.model_refused
+        end = EndReason.model_filtered
     elif turn.calls:
         calls = _check_calls(turn.calls, tools, used_wire_ids)
     elif not turn.text.strip():
         end = EndReason.empty_answer
-    elif _is_call_in_text(turn.text, [tool.name for tool in tools]):
+    elif is_call_in_text(turn.text, [tool.name for tool in tools]):
         correction = _CORRECTION
     else:
         end = EndReason.answered
@@ -110,11 +107,16 @@ def _check_calls(
                 id=call_id,
                 wire_id=wire_id,
                 tool=call.name if is_known else UNKNOWN_TOOL,
-                arguments_json=call.arguments_json,
+                arguments_json=_read_arguments(call),
                 fault=_find_fault(call, is_known=is_known),
             )
         )
     return tuple(checked)
+
+
+def _read_arguments(call: ModelCall) -> str:
+    """The arguments as written; nothing at all, which many servers send, is an empty object."""
+    return call.arguments_json if call.arguments_json.strip() else "{}"
 
 
 def _find_fault(call: ModelCall, *, is_known: bool) -> CallFault | None:
@@ -122,7 +124,7 @@ def _find_fault(call: ModelCall, *, is_known: bool) -> CallFault | None:
         return CallFault.oversized_arguments
     if not is_known:
         return CallFault.unknown_tool
-    return None if is_json_object(call.arguments_json) else CallFault.malformed_arguments
+    return None if is_json_object(_read_arguments(call)) else CallFault.malformed_arguments
 
 
 def is_json_object(text: str) -> bool:
@@ -145,31 +147,6 @@ def _refuse_twice(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(members) != len(pairs):
         raise ValueError("a key stands twice")
     return members
-
-
-def _is_call_in_text(text: str, tools: Sequence[str]) -> bool:
-    """Whether the model wrote a tool call as text, in a provider's marks or as bare JSON."""
-    if not any(tool in text for tool in tools):
-        return False
-    if _CALL_MARKS.search(text):
-        return True
-    fenced = _FENCE.match(text)
-    try:
-        value = json.loads(fenced.group(1) if fenced else text)
-    except (ValueError, RecursionError):
-        return False
-    items = value if isinstance(value, list) else [value]
-    return bool(items) and all(_is_call(item, tools) for item in items)
-
-
-def _is_call(item: object, tools: Sequence[str]) -> bool:
-    if not isinstance(item, dict):
-        return False
-    function = item.get("function")
-    inner: dict[str, object] = function if isinstance(function, dict) else item
-    names = (inner.get(key) for key in ("name", "tool", "function"))
-    has_arguments = any(key in inner for key in ("arguments", "parameters", "input"))
-    return has_arguments and any(name in tools for name in names)
 
 
 def _wire_ids(conversation: Conversation) -> set[str]:

@@ -11,6 +11,7 @@ import unicodedata
 from typing import Final
 
 from perlica.domain.texts import neutralise_lines
+from perlica.session.code_blocks import Piece, split_code
 
 _LINE_ENDS: Final = re.compile(r"\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _HIDING: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
@@ -28,10 +29,13 @@ _COMMAND: Final = re.compile(rf"[{_DOTS}](?=\s?(?:{_DECIDING}))", re.IGNORECASE)
 _BRACKETS: Final = str.maketrans("【】〖〗︻︼︗︘⁅⁆", "[][][][][]")
 _MARKS: Final = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u20d0-\u20ff"
 _MARKS_IN_A_ROW: Final = re.compile(f"([{_MARKS}]{{3}})[{_MARKS}]+")
-_MANY_SPACES: Final = re.compile(r"[ \t\u00a0\u2000-\u200a\u202f\u205f\u3000]{12,}")
+_BLANKS: Final = r"[ \t\u00a0\u2000-\u200a\u202f\u205f\u3000]"
+_MANY_SPACES: Final = re.compile(rf"{_BLANKS}{{81,}}")
+_MANY_SPACES_IN_CODE: Final = re.compile(rf"{_BLANKS}{{121,}}")
 _MANY_LINES: Final = re.compile(r"(?:[ \t\u3000]*\n){3,}")
+_MANY_LINES_IN_CODE: Final = re.compile(r"(?:[ \t\u3000]*\n){9,}")
+_BLANK_START: Final = re.compile(r"\A(?:\s*\n)+")
 
-_FENCE: Final = re.compile(r"^\s{0,3}(?:```+|~~~+)[\w+.-]*\s*$")
 _HEADING: Final = re.compile(r"^\s{0,3}#{1,6}\s+(.*)$")
 _HEADING_END: Final = re.compile(r"\s#+$")
 _RULE: Final = re.compile(r"^\s{0,3}(?:(?:\*\s*){3,}|(?:-\s*){3,}|(?:_\s*){3,})$")
@@ -41,7 +45,7 @@ _IMAGE_OR_LINK: Final = re.compile(
     r"!?\[([^\[\]\n]{0,500})\]\((?:<([^<>\n]{1,2000})>|([^()\s]{1,2000}))\)"
 )
 _STRONG: Final = re.compile(
-    r"(?<![\w*])(\*\*\*|\*\*)(?=[^\s*])(.{1,500}?)(?<=[^\s*])\1(?![\w*])", re.ASCII
+    r"(?<![\w*/])(\*\*\*|\*\*)(?=[^\s*/])(.{1,500}?)(?<=[^\s*])\1(?![\w*/])", re.ASCII
 )
 _STRUCK: Final = re.compile(r"~~(?=\S)([^~\n]{1,500}?)(?<=\S)~~")
 
@@ -53,24 +57,35 @@ def neutralise(text: str) -> str:
     endless padding is shortened; `.approve` and its like lose their dot's effect wherever they
     stand, every other line that begins like a command or a header gets a mark in front; `【】`,
     which frame Perlica's own headers, become `[]`. Placeholders of credentials stay as they are.
+    Code keeps its signs, its indentation and its columns.
     """
-    plain = strip_markdown(_LINE_ENDS.sub("\n", text))
-    visible = _shorten("".join(map(_show, plain, ["", *plain], [*plain[1:], ""])))
-    return neutralise_lines(_COMMAND.sub("[.]", visible.translate(_BRACKETS))).strip()
+    pieces = split_code(_LINE_ENDS.sub("\n", text))
+    return _finish("\n".join(_shorten(_visible(_plain(piece)), piece) for piece in pieces))
 
 
-def strip_markdown(text: str) -> str:
-    """The text without Markdown's marks; code between fences or backticks is kept as it is."""
-    lines: list[str] = []
-    is_code = False
-    for line in text.split("\n"):
-        if _FENCE.match(line):
-            is_code = not is_code
-        elif is_code:
-            lines.append(line)
-        elif not (_RULE.match(line) or _TABLE_RULE.match(line)):
-            lines.append(_strip_line(line))
-    return "\n".join(lines)
+def neutralise_literally(text: str) -> str:
+    """The same for a text that is no Markdown, such as a command line: no sign of it is taken."""
+    piece = Piece(text=_LINE_ENDS.sub("\n", text), is_code=False)
+    return _finish(_shorten(_visible(piece.text), piece))
+
+
+def _finish(visible: str) -> str:
+    harmless = neutralise_lines(_COMMAND.sub("[.]", visible.translate(_BRACKETS)))
+    return _BLANK_START.sub("", harmless).rstrip()
+
+
+def _visible(plain: str) -> str:
+    return "".join(map(_show, plain, ["", *plain], [*plain[1:], ""]))
+
+
+def _plain(piece: Piece) -> str:
+    """The piece without Markdown's marks; code is kept as it is."""
+    if piece.is_code:
+        return piece.text
+    lines = piece.text.split("\n")
+    return "\n".join(
+        _strip_line(line) for line in lines if not (_RULE.match(line) or _TABLE_RULE.match(line))
+    )
 
 
 def _strip_line(line: str) -> str:
@@ -78,9 +93,16 @@ def _strip_line(line: str) -> str:
     kept, end = [], 0
     source = _HEADING_END.sub("", heading.group(1).rstrip()) if heading else line
     for span in _CODE_SPAN.finditer(source):
-        kept += [_strip_marks(source[end : span.start()]), span.group(2)]
+        kept += [_strip_marks(source[end : span.start()]), _bare_code(span.group(2))]
         end = span.end()
     return "".join([*kept, _strip_marks(source[end:])])
+
+
+def _bare_code(code: str) -> str:
+    """Without the one blank on each side that lets code begin or end with a backtick."""
+    if code.startswith(" ") and code.endswith(" ") and code.strip():
+        return code[1:-1]
+    return code
 
 
 def _strip_marks(text: str) -> str:
@@ -111,7 +133,9 @@ def _is_picture(character: str) -> bool:
     return character == _EMOJI_STYLE or unicodedata.category(character or "\n") in {"So", "Sk"}
 
 
-def _shorten(text: str) -> str:
+def _shorten(text: str, piece: Piece) -> str:
     text = _MARKS_IN_A_ROW.sub(r"\1", text)
-    text = _MANY_SPACES.sub(" … ", text)
-    return _MANY_LINES.sub("\n\n", text)
+    if piece.is_code:
+        text = _MANY_SPACES_IN_CODE.sub(" … ", text)
+        return _MANY_LINES_IN_CODE.sub("\n\n", text)
+    return _MANY_LINES.sub("\n\n", _MANY_SPACES.sub(" … ", text))

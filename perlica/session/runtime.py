@@ -27,6 +27,7 @@ from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import PerlicaError, Refused
 from perlica.domain.ids import CallId
 from perlica.domain.task import EndReason
+from perlica.domain.texts.models import REASON_OF
 
 UNKNOWN_TOOL = "unknown_tool"
 """The name under which a call of a tool that does not exist is kept: the model's own is foreign
@@ -34,14 +35,11 @@ text.
 """
 
 
-_TOO_LARGE: Final = frozenset(
-    {
-        "model_answer_too_large",
-        "model_context_too_long",
-        "model_request_too_large",
-        "model_too_many_calls",
-    }
-)
+_PROTECTION: Final = {
+    "protection_incomplete": EndReason.protection_failed,
+    "protection_failed": EndReason.protection_failed,
+    "protection_altered_thinking": EndReason.protection_altered,
+}
 
 
 class CallFault(StrEnum):
@@ -106,8 +104,8 @@ class AgentRuntime(Protocol):
 
 def find_end_reason(error: PerlicaError) -> EndReason:
     """Why a task ends when a turn failed with `error`, which is none of `Cancelled`."""
-    if error.code in _TOO_LARGE:
-        return EndReason.too_large
-    if error.code == "protection_incomplete":
-        return EndReason.protection_failed
+    if error.code in REASON_OF:
+        return REASON_OF[error.code]
+    if error.code in _PROTECTION:
+        return _PROTECTION[error.code]
     return EndReason.model_refused if isinstance(error, Refused) else EndReason.model_failed

@@ -21,6 +21,7 @@ from perlica.clients.model.contract import (
     UserMessage,
 )
 from perlica.clients.model.thinking import read_thinking
+from perlica.clients.model.wanted_back import read_returned
 from perlica.domain.errors import Refused
 from perlica.domain.ids import CallId
 from perlica.protection import Channel, JsonValue, Protected, protect, truncate
@@ -102,10 +103,11 @@ def record_turn(turn: AgentTurn) -> RecordedTurn:
 
     Raises:
         Refused: `protection_failed` when a text could not be scanned to its end;
-            `protection_altered_thinking` when a signed thinking block holds what protection would
-            change: it could neither be kept nor replayed, so the task must end.
+            `protection_altered_thinking` when a signed thinking block, or a field that the provider
+            wants back, holds what protection would change: it could neither be kept nor replayed,
+            so the task must end.
     """
-    for thought in read_thinking(turn.opaque):
+    for thought in (*read_thinking(turn.opaque), *read_returned(turn.opaque)):
         sealed = protect(thought, Channel.MODEL)
         if not sealed.is_usable or sealed.content != thought:
             raise Refused(

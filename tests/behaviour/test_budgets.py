@@ -49,7 +49,8 @@ def test_the_number_of_tokens_is_bounded(
 
     asked = napcat.say(MEMBER, "用很多 token", mention=True)
 
-    assert "token" in napcat.wait_for_reply(is_final, after=asked).text
+    assert "用量（token）到了上限" in napcat.wait_for_reply(is_final, after=asked).text
+    assert len(model.requests) < 8
 
 
 def test_the_same_call_again_and_again_ends_the_task(

@@ -73,10 +73,10 @@ def test_a_call_written_as_text_is_neither_run_nor_shown_and_the_model_tries_aga
     ("turn", "reason"),
     [
         (Reply(text="说到一半", finish="length"), "回答中途断了"),
-        (Reply(text="不能说", finish="content_filter"), "拒绝了请求"),
+        (Reply(text="不能说", finish="content_filter"), "内容过滤拦下了它"),
         (Reply(text="   "), "没有给出回答"),
-        (Unfinished(reply=Reply(text="没有结尾")), "没有响应或出错"),
-        (Garbage(), "没有响应或出错"),
+        (Unfinished(reply=Reply(text="没有结尾")), "回答中途断了"),
+        (Garbage(), "应答不合规矩"),
     ],
     ids=["cut", "filtered", "empty", "unfinished", "garbage"],
 )

@@ -73,4 +73,4 @@ def test_a_model_that_keeps_failing_ends_the_task_which_says_what_was_done(
 
     assert "未完成" in answer.text
     assert "echo x" in answer.text
-    assert live.count("SELECT count(*) FROM tasks WHERE end_reason = 'model_failed'") == 1
+    assert live.count("SELECT count(*) FROM tasks WHERE end_reason = 'model_server_error'") == 1

@@ -186,4 +186,4 @@ def test_the_parts_say_how_the_service_is(tmp_path: Path) -> None:
         return [part.health for part in given]
 
     assert [parts(fault)[0] for fault in faults] == [Health.fault, Health.ok]
-    assert parts(None) == [Health.unknown, Health.ok, Health.warning]
+    assert parts(None) == [Health.unknown, Health.unknown, Health.warning]

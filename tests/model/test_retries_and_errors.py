@@ -235,7 +235,7 @@ def test_a_server_that_is_not_there_is_unreachable() -> None:
         url = server.url
     client = OpenAiClient(settings(url))
 
-    with pytest.raises(Retryable, match="model_unreachable"):
+    with pytest.raises(Retryable, match="model_connection_refused"):
         client.complete(QUESTION, (), CancelToken())
 
 

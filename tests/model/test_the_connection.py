@@ -212,7 +212,7 @@ def test_a_name_is_looked_up() -> None:
 def test_a_name_that_cannot_be_looked_up_is_unreachable(name: str) -> None:
     client = OpenAiClient(settings(f"https://{name}/v1"))
 
-    with pytest.raises(Retryable, match="model_unreachable"):
+    with pytest.raises(Retryable, match="model_dns"):
         client.complete(QUESTION, (), CancelToken())
 
 

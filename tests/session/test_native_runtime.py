@@ -43,8 +43,8 @@ def test_a_text_without_calls_is_the_answer() -> None:
     [
         (turn("half", finish=Finish.length), EndReason.incomplete_answer),
         (turn("", call(), finish=Finish.length), EndReason.incomplete_answer),
-        (turn("", finish=Finish.filtered), EndReason.model_refused),
-        (turn("no", call(), finish=Finish.filtered), EndReason.model_refused),
+        (turn("", finish=Finish.filtered), EndReason.model_filtered),
+        (turn("no", call(), finish=Finish.filtered), EndReason.model_filtered),
         (turn(""), EndReason.empty_answer),
         (turn(" \n\u3000"), EndReason.empty_answer),
     ],
@@ -60,7 +60,6 @@ def test_a_turn_that_is_no_answer_ends_with_the_true_reason_and_runs_nothing(
 @pytest.mark.parametrize(
     "arguments",
     [
-        "",
         "{",
         '{"argv": ["ls"',
         "[]",
@@ -182,12 +181,12 @@ def test_the_explanation_lists_the_tools_that_exist() -> None:
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
-        (Refused("model_context_too_long", ""), EndReason.too_large),
+        (Refused("model_context_too_long", ""), EndReason.model_input_too_long),
         (Refused("model_answer_too_large", ""), EndReason.too_large),
         (Refused("protection_incomplete", ""), EndReason.protection_failed),
-        (Refused("model_content_refused", ""), EndReason.model_refused),
-        (Retryable("model_unreachable", ""), EndReason.model_failed),
-        (Misconfigured("model_key_rejected", ""), EndReason.model_failed),
+        (Refused("model_content_refused", ""), EndReason.model_filtered),
+        (Retryable("model_unreachable", ""), EndReason.model_unreachable),
+        (Misconfigured("model_key_rejected", ""), EndReason.model_key),
     ],
 )
 def test_a_failed_turn_ends_the_task_with_the_true_reason(

@@ -102,7 +102,9 @@ def _lock_paths(locks: Iterable[str]) -> list[Path]:
 
 def _project_paths() -> list[Path]:
     native = sorted(Path("sandboxd").glob("*/*.[ch]"))
-    return [Path("setup.cfg"), Path("setup.py"), Path("pyproject.toml"), *native]
+    # setup.cfg takes what the package demands from these lists.
+    demanded = [_LOCKS / f"{name}.in" for name in ("run", "demo", "cluster")]
+    return [Path("setup.cfg"), Path("setup.py"), Path("pyproject.toml"), *demanded, *native]
 
 
 def _file_print(paths: Iterable[Path]) -> str:

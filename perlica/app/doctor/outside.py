@@ -5,6 +5,7 @@ model for one word, which costs a few tokens.
 """
 
 import json
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ from perlica.domain.cancel import CancelToken
 from perlica.domain.clock import monotonic_s
 from perlica.domain.errors import PerlicaError
 from perlica.domain.texts import Text
+from perlica.domain.texts.models import REASON_OF, TROUBLES
 
 _DEFAULT_PORTS: Final = {"ws": 80, "wss": 443, "http": 80, "https": 443}
 _WRONG_TOKEN: Final = 1403
@@ -101,13 +103,28 @@ def check_model(config: Config, *, online: bool) -> Iterator[Finding]:
     except SecretInvalid:
         return  # said by the check of the secrets
     except PerlicaError as failure:
-        yield error(failure.code, "model", foreign(failure.text), foreign(failure.remedy))
+        yield _model_trouble(failure.code, failure.text, failure.remedy)
         return
     for found in client.probe(CancelToken()):
         if found.is_good:
-            yield ok(found.code, "model", foreign(found.text))
+            said = Text(zh=_MODEL_IS_GOOD.get(found.code, "{ours}"), en="{ours}")
+            yield ok(found.code, "model", said, ours=found.text)
         else:
-            yield error(found.code, "model", foreign(found.text), foreign(found.remedy))
+            yield _model_trouble(found.code, found.text, found.remedy)
+
+
+def _model_trouble(code: str, text: str, remedy: str) -> Finding:
+    """What is wrong in the operator's language, and the client's own words, which are exact."""
+    trouble = TROUBLES.get(REASON_OF[code]) if code in REASON_OF else None
+    if trouble is None:
+        return error(code, "model", foreign(text), foreign(remedy))
+    status = _STATUS.search(text)
+    said = Text(
+        zh=trouble.what.zh + ("（{status}）" if status else ""), en=trouble.what.en + " ({ours})"
+    )
+    return error(
+        code, "model", said, trouble.remedy, status=status.group() if status else "", ours=text
+    )
 
 
 def check_sandboxd(config: Config) -> Iterator[Finding]:
@@ -186,6 +203,12 @@ def _reach(subject: str, url: str, within_s: float, *, remedy: Text) -> Finding:
     return ok(f"{subject}_reachable", subject, _REACHED, place=f"{host}:{port}")
 
 
+_MODEL_IS_GOOD: Final = {
+    "model_answers": "模型正常应答",
+    "model_usage_estimated": "模型服务不报用量：token 按字节估计",
+}
+"""What the client says in English, in Chinese."""
+_STATUS: Final = re.compile(r"HTTP [0-9]{3}")
 _REACHED = Text(
     zh="{place} 连得上（加 --online 再核对身份）", en="{place} can be reached (--online asks more)"
 )

@@ -4,15 +4,13 @@ signatures.
 `AnthropicClient` is what `open_client` gives for `api = "anthropic"`; facts/models.md §1.
 """
 
-import json
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
 
 from perlica.clients.model.contract import (
     AssistantMessage,
     ChatMessage,
     Conversation,
-    Finish,
     SystemMessage,
     ToolMessage,
     ToolSpec,
@@ -26,10 +24,12 @@ from perlica.clients.model.drafts import (
     read_name,
     read_object,
     read_text,
+    write_arguments,
+    write_json,
 )
 from perlica.clients.model.encoding import encode_json, open_text, read_arguments
 from perlica.clients.model.exchange import HttpModelClient
-from perlica.clients.model.setback import Setback
+from perlica.clients.model.finishes import read_finish
 from perlica.clients.model.settings import ModelSettings
 from perlica.clients.model.sse import ServerEvent
 from perlica.clients.model.thinking import ThinkingBlock, pack_thinking, unpack_thinking
@@ -37,14 +37,6 @@ from perlica.clients.model.verdicts import judge_stream_error
 from perlica.domain.plan import JsonValue
 
 API_VERSION: Final = "2023-06-01"
-_FINISHES: Final = {
-    "end_turn": Finish.stop,
-    "stop_sequence": Finish.stop,
-    "tool_use": Finish.calls,
-    "max_tokens": Finish.length,
-    "model_context_window_exceeded": Finish.length,
-    "refusal": Finish.filtered,
-}
 _THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 _INPUT_COUNTS: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
@@ -106,7 +98,8 @@ class AnthropicReader:
         self.draft = TurnDraft(settings)
         self.is_over = False
         self._thinking: dict[int, ThinkingBlock] = {}
-        self._starts: dict[int, object] = {}
+        self._open: dict[int, CallDraft] = {}
+        self._starts: list[tuple[CallDraft, object]] = []
         self._has_text_block = False
 
     def take(self, event: ServerEvent) -> bool:
@@ -146,13 +139,14 @@ class AnthropicReader:
             self._has_text_block = True
             return self.draft.add_text(read_text(block.get("text")))
         if kind == "tool_use":
-            call = self.draft.call_at(index)
+            call = self.draft.new_call(index)
             call.provider_id, call.name = read_name(block.get("id")), read_name(block.get("name"))
-            self._starts[index] = block.get("input")
+            self._open[index] = call
+            self._starts.append((call, block.get("input")))
             return True
         if kind in _THINKING:
             after = len(self.draft.calls) + int(self._has_text_block)
-            self.draft.count(json.dumps(block))
+            self.draft.count(write_json(block))
             self._thinking[index] = ThinkingBlock(after=after, block=dict(block))
             return True
         return False
@@ -161,8 +155,8 @@ class AnthropicReader:
         match delta.get("type"):
             case "text_delta":
                 return self.draft.add_text(read_text(delta.get("text")))
-            case "input_json_delta" if index in self.draft.calls:
-                call = self.draft.calls[index]
+            case "input_json_delta" if index in self._open:
+                call = self._open[index]
                 return self.draft.add_arguments(call, read_text(delta.get("partial_json")))
             case "thinking_delta":
                 return self._extend_thinking(index, "thinking", read_text(delta.get("thinking")))
@@ -179,21 +173,18 @@ class AnthropicReader:
         return bool(piece)
 
     def _take_finish(self, raw: object) -> None:
-        reason = read_text(raw)
-        if not reason:
-            return
-        finish = _FINISHES.get(reason)
+        finish = read_finish(raw)
         if finish is None:
-            raise Setback("model_bad_finish", "the model stopped for a reason that is a fault")
-        for index, call in self.draft.calls.items():
-            self._use_start(call, self._starts.get(index))
+            return
+        for call, start in self._starts:
+            self._use_start(call, start)
         self.draft.opaque = pack_thinking([self._thinking[i] for i in sorted(self._thinking)])
         self.draft.finish = finish
 
     def _use_start(self, call: CallDraft, start: object) -> None:
         """A tool without parameters streams no arguments: its start block holds them."""
         if call.arguments_bytes == 0 and isinstance(start, dict):
-            self.draft.add_arguments(call, encode_json(start).decode())
+            self.draft.add_arguments(call, write_arguments(start))
 
     def _take_usage(self, usage: dict[str, object]) -> None:
         counts = [read_count(usage.get(name)) for name in _INPUT_COUNTS]
@@ -243,11 +234,6 @@ def _assistant_blocks(message: AssistantMessage) -> list[JsonValue]:
     thinking = list(unpack_thinking(message.opaque))
     for position in range(len(others) + 1):
         while thinking and (thinking[0].after <= position or position == len(others)):
-            blocks.append(_as_json(thinking.pop(0).block))
+            blocks.append(cast(JsonValue, thinking.pop(0).block))
         blocks += others[position : position + 1]
     return blocks
-
-
-def _as_json(block: dict[str, object]) -> JsonValue:
-    value: JsonValue = json.loads(json.dumps(block))
-    return value

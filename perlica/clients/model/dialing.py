@@ -75,7 +75,7 @@ def _resolve(host: str, port: int, within_s: float, lifeline: Lifeline) -> _Addr
         except OSError as error:
             answers.put(error)
         except UnicodeError:
-            answers.put(OSError("the name is none that can be looked up"))
+            answers.put(socket.gaierror("the name is none that can be looked up"))
 
     threading.Thread(target=look_up, name="perlica-model-dns", daemon=True).start()
     with lifeline.on_cut(lambda: answers.put(None)):

@@ -4,7 +4,6 @@ Filled by the readers of both APIs, turned into a `ModelTurn` by `perlica.client
 """
 
 import json
-import re
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -12,6 +11,7 @@ from perlica.clients.model.contract import Finish, ModelCall, ModelTurn
 from perlica.clients.model.setback import Setback
 from perlica.clients.model.settings import ModelSettings
 from perlica.clients.model.sse import ServerEvent
+from perlica.clients.model.thinking_text import strip_thinking
 from perlica.domain.errors import Refused
 
 _MAX_NAME = 256
@@ -43,13 +43,18 @@ class TurnReader(Protocol):
 
 @dataclass(slots=True)
 class CallDraft:
-    """One tool call as far as it has come."""
+    """One tool call as far as it has come; `place` is the index that its server gave it.
 
+    `returned` are the fields that the provider wants back (`perlica.clients.model.wanted_back`).
+    """
+
+    place: int = 0
     provider_id: str = ""
     name: str = ""
     arguments: list[str] = field(default_factory=list)
     arguments_bytes: int = 0
     is_oversized: bool = False
+    returned: dict[str, object] = field(default_factory=dict)
 
     def finish(self) -> ModelCall:
         """The call as the model wrote it."""
@@ -70,6 +75,7 @@ class TurnDraft:
         self.output_tokens: int | None = None
         self.opaque: bytes | None = None
         self.calls: dict[int, CallDraft] = {}
+        self.returned: dict[str, object] = {}
         self.has_reasoning = False
         self._settings = settings
         self._text: list[str] = []
@@ -78,18 +84,14 @@ class TurnDraft:
 
     @property
     def text(self) -> str:
-        """The text so far."""
-        return "".join(self._text)
+        """The text so far, without thinking that a server left in it."""
+        return strip_thinking("".join(self._text))
 
     def add_text(self, piece: str) -> bool:
         """Append to the text. Raises: Refused above the limit."""
         self.count(piece)
         self._text.append(piece)
         return bool(piece)
-
-    def drop_start(self, pattern: re.Pattern[str]) -> None:
-        """Drop what `pattern` finds at the start of the text."""
-        self._text = [pattern.sub("", self.text, count=1)]
 
     def add_reasoning(self, piece: str) -> bool:
         """Append to the thinking; an empty piece still says that the provider thinks."""
@@ -98,15 +100,17 @@ class TurnDraft:
         self._reasoning.append(piece)
         return bool(piece)
 
-    def call_at(self, index: int) -> CallDraft:
-        """The call of this index, new if it is the first piece. Raises: Refused above the limit."""
-        if index not in self.calls:
-            if len(self.calls) >= self._settings.max_calls:
-                raise Refused(
-                    "model_too_many_calls", "the model asked for too many calls in one turn"
-                )
-            self.calls[index] = CallDraft()
-        return self.calls[index]
+    def new_call(self, place: int) -> CallDraft:
+        """A call that begins. Raises: Refused above the limit."""
+        if len(self.calls) >= self._settings.max_calls:
+            raise Refused("model_too_many_calls", "the model asked for too many calls in one turn")
+        call = CallDraft(place=place)
+        self.calls[len(self.calls)] = call
+        return call
+
+    def ordered_calls(self) -> list[CallDraft]:
+        """All calls, in the order of their server's index and of their coming."""
+        return sorted(self.calls.values(), key=lambda call: call.place)
 
     def add_arguments(self, call: CallDraft, piece: str) -> bool:
         """Append to a call's arguments; above the limit they are dropped and the call is marked."""
@@ -129,7 +133,7 @@ class TurnDraft:
         written = min(received_bytes, self._text_bytes + self._argument_bytes())
         return ModelTurn(
             text=self.text,
-            calls=tuple(self.calls[index].finish() for index in sorted(self.calls)),
+            calls=tuple(call.finish() for call in self.ordered_calls()),
             finish=self._effective_finish(self.finish),
             input_tokens=_or_estimate(self.input_tokens, sent_bytes),
             output_tokens=_or_estimate(self.output_tokens, written),
@@ -151,6 +155,25 @@ class TurnDraft:
         self._text_bytes += len(piece.encode("utf-8", "replace"))
         if self._text_bytes > self._settings.max_text_bytes:
             raise Refused("model_answer_too_large", "the model's answer is too long")
+
+
+def write_json(value: object) -> str:
+    """Compact JSON of what a stream held. Raises: Setback for what JSON has not."""
+    try:
+        return json.dumps(value, separators=(",", ":"), allow_nan=False)
+    except (ValueError, RecursionError) as error:
+        raise Setback("model_bad_stream", "the model's stream is not what it should be") from error
+
+
+def write_arguments(value: object) -> str:
+    """Arguments that came as an object, as text; what JSON has not makes them malformed.
+
+    Such a call is kept: it never runs, and the model is told why.
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except (ValueError, RecursionError):
+        return "["
 
 
 def read_object(data: str | bytes) -> dict[str, object]:

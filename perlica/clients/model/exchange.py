@@ -5,6 +5,7 @@
 
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
+from itertools import chain
 from typing import Final, Protocol
 
 from perlica.clients.model.contract import (
@@ -26,6 +27,7 @@ from perlica.domain.clock import monotonic_s
 from perlica.domain.errors import Misconfigured, Refused, Retryable
 from perlica.protection import Channel, protect
 
+_BLANK: Final = b" \t\r\n\xef\xbb\xbf"
 _AFTER_FINISH_S: Final = 5.0
 """How long a server may take from its finish reason to its usage and its last word."""
 
@@ -131,24 +133,26 @@ class HttpModelClient:
             judge_status(
                 answer.status, answer.headers, body, needs_retry_after=self._api.needs_retry_after
             )
-        if answer.media_type == "text/html":
+        reader = self._api.reader()
+        start, pieces = _peek(answer.pieces())
+        # Servers and proxies were seen to label either with the other's type.
+        if start == b"<":
             raise Misconfigured(
                 "model_no_api",
                 "the model's address answers with a web page",
                 remedy="write the API's root as base_url, often ending in /v1",
             )
-        reader = self._api.reader()
-        if answer.media_type == "application/json":
-            reader.take_whole(b"".join(answer.pieces()))
+        if start in {b"{", b"["}:
+            reader.take_whole(b"".join(pieces))
         else:
-            self._read_stream(answer, reader, lifeline)
+            self._read_stream(pieces, reader, lifeline)
         return reader
 
-    def _read_stream(self, answer: Answer, reader: TurnReader, lifeline: Lifeline) -> None:
+    def _read_stream(self, pieces: Iterator[bytes], reader: TurnReader, lifeline: Lifeline) -> None:
         """Read until the stream's last word. A stream that breaks off after its finish is whole."""
         is_finished = False
         try:
-            for event in _read_events(answer):
+            for event in _read_events(pieces):
                 if reader.take(event) and not is_finished:
                     lifeline.limit(Cut.between_tokens, self._settings.between_tokens_s)
                 if reader.is_over:
@@ -164,10 +168,19 @@ class HttpModelClient:
             raise Setback("model_stream_cut", "the model's stream ended before its answer did")
 
 
-def _read_events(answer: Answer) -> Iterator[ServerEvent]:
+def _peek(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    """The first byte of a body that says something, b"" for none, and the body from there on."""
+    for piece in pieces:
+        bare = piece.lstrip(_BLANK)
+        if bare:
+            return bare[:1], chain([bare], pieces)
+    return b"", iter(())
+
+
+def _read_events(pieces: Iterator[bytes]) -> Iterator[ServerEvent]:
     events = EventReader()
     try:
-        for piece in answer.pieces():
+        for piece in pieces:
             yield from events.feed(piece)
         yield from events.end()
     except UnicodeDecodeError as error:

@@ -5,11 +5,11 @@ servers.
 quirks.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from perlica.clients.model.call_pieces import CallPart, CallSorter, read_index
 from perlica.clients.model.contract import (
     AssistantMessage,
     ChatMessage,
@@ -28,30 +28,23 @@ from perlica.clients.model.drafts import (
     read_name,
     read_object,
     read_text,
+    write_arguments,
 )
 from perlica.clients.model.encoding import encode_json, open_text, read_arguments
 from perlica.clients.model.exchange import HttpModelClient
-from perlica.clients.model.setback import Setback
+from perlica.clients.model.finishes import read_finish
 from perlica.clients.model.settings import Dialect, ModelSettings
 from perlica.clients.model.sse import ServerEvent
 from perlica.clients.model.verdicts import judge_stream_error
+from perlica.clients.model.wanted_back import (
+    collect_call,
+    collect_turn,
+    pack_returned,
+    unpack_returned,
+)
 from perlica.domain.plan import JsonValue
 
 _DONE: Final = "[DONE]"
-_FINISHES: Final = {
-    "stop": Finish.stop,
-    "end": Finish.stop,
-    "eos": Finish.stop,
-    "end_turn": Finish.stop,
-    "stop_sequence": Finish.stop,
-    "length": Finish.length,
-    "max_tokens": Finish.length,
-    "tool_calls": Finish.calls,
-    "function_call": Finish.calls,
-    "content_filter": Finish.filtered,
-    "sensitive": Finish.filtered,
-}
-_THINK_BLOCK: Final = re.compile(r"\A\s*<think>.*?</think>\s*", re.DOTALL)
 
 
 class OpenAiClient(HttpModelClient):
@@ -105,8 +98,7 @@ class OpenAiReader:
         self.draft = TurnDraft(settings)
         self.is_over = False
         self._was_refused = False
-        self._last_index = -1
-        self._index_of_id: dict[str, int] = {}
+        self._calls = CallSorter(self.draft)
 
     def take(self, event: ServerEvent) -> bool:
         """Take one chunk in; whether the model said something in it."""
@@ -114,8 +106,7 @@ class OpenAiReader:
             self.is_over = True
             return False
         chunk = read_object(event.data)
-        if chunk.get("error"):
-            judge_stream_error(chunk["error"])
+        _raise_error(chunk)
         self._take_usage(chunk)
         moved = False
         for raw in read_list(chunk.get("choices")):
@@ -128,8 +119,7 @@ class OpenAiReader:
     def take_whole(self, body: bytes) -> None:
         """Take in an answer that came as one document."""
         answer = read_object(body)
-        if answer.get("error"):
-            judge_stream_error(answer["error"])
+        _raise_error(answer)
         choice = read_map((read_list(answer.get("choices")) or [None])[0])
         self._take_delta(read_map(choice.get("message")))
         self._take_finish(choice.get("finish_reason"))
@@ -144,42 +134,40 @@ class OpenAiReader:
                 break
         if read_text(delta.get("refusal")):
             self._was_refused = True
-        for position, raw in enumerate(read_list(delta.get("tool_calls"))):
-            moved = self._take_call(position, read_map(raw)) or moved
+        collect_turn(self.draft.returned, delta)
+        pieces = read_list(delta.get("tool_calls"))
+        if not pieces and isinstance(delta.get("function_call"), dict):
+            pieces = [{"function": delta["function_call"]}]
+        for position, raw in enumerate(pieces):
+            self._take_call(position, read_map(raw))
+            moved = True
         return moved
 
-    def _take_call(self, position: int, piece: dict[str, object]) -> bool:
-        provider_id = read_name(piece.get("id"))
-        call = self.draft.call_at(self._index(piece.get("index"), provider_id, position))
+    def _take_call(self, position: int, piece: dict[str, object]) -> None:
         function = read_map(piece.get("function"))
-        call.provider_id = call.provider_id or provider_id
-        call.name = call.name or read_name(function.get("name"))
         arguments = function.get("arguments")
         if isinstance(arguments, dict):
-            arguments = encode_json(arguments).decode()
-        self.draft.add_arguments(call, read_text(arguments))
-        return True
-
-    def _index(self, index: object, provider_id: str, position: int) -> int:
-        """The call that a piece belongs to; servers without `index` are told apart by id."""
-        if isinstance(index, int) and not isinstance(index, bool):
-            self._last_index = index
-        elif provider_id:
-            known = self._index_of_id.setdefault(provider_id, len(self._index_of_id))
-            self._last_index = known
-        elif self._last_index < 0:
-            self._last_index = position
-        return self._last_index
+            arguments = write_arguments(arguments)
+        part = CallPart(
+            index=read_index(piece.get("index")),
+            provider_id=read_name(piece.get("id")),
+            name=read_name(function.get("name")),
+            arguments=read_text(arguments),
+            position=position,
+        )
+        call = self._calls.place(part)
+        self.draft.add_arguments(call, part.arguments)
+        collect_call(call.returned, piece)
 
     def _take_finish(self, raw: object) -> None:
-        reason = read_text(raw)
-        if not reason:
-            return
-        finish = _FINISHES.get(reason)
+        finish = read_finish(raw)
         if finish is None:
-            raise Setback("model_bad_finish", "the model stopped for a reason that is a fault")
-        self.draft.finish = Finish.filtered if self._was_refused else finish
-        self.draft.drop_start(_THINK_BLOCK)
+            return
+        draft = self.draft
+        draft.opaque = pack_returned(
+            draft.returned, [call.returned for call in draft.ordered_calls()]
+        )
+        draft.finish = Finish.filtered if self._was_refused else finish
 
     def _take_usage(self, chunk: dict[str, object]) -> None:
         usage = read_map(chunk.get("usage"))
@@ -214,6 +202,15 @@ def _reasoning_replay(dialect: Dialect, conversation: Conversation) -> _Replay:
         every_turn=dialect is Dialect.deepseek or (dialect is Dialect.auto and has_any),
         turns_with_calls=dialect is Dialect.kimi,
     )
+
+
+def _raise_error(answer: dict[str, object]) -> None:
+    """Raise the error that a 200 carries instead of an answer, if it does."""
+    if answer.get("error"):
+        judge_stream_error(answer["error"])
+    reply = read_map(answer.get("base_resp"))
+    if reply.get("status_code") and not answer.get("choices"):
+        judge_stream_error({"base_resp": reply})
 
 
 def _read_content(content: object) -> str:
@@ -254,9 +251,12 @@ def _assistant(message: AssistantMessage, replays: _Replay) -> JsonValue:
         "role": "assistant",
         "content": text or (None if message.calls else ""),
     }
+    returned = unpack_returned(message.opaque)
+    fields = (*returned.calls, *({} for _ in message.calls))
     if message.calls:
         sent["tool_calls"] = [
             {
+                **kept,
                 "id": call.wire_id,
                 "type": "function",
                 "function": {
@@ -264,8 +264,9 @@ def _assistant(message: AssistantMessage, replays: _Replay) -> JsonValue:
                     "arguments": encode_json(read_arguments(call)).decode(),
                 },
             }
-            for call in message.calls
+            for call, kept in zip(message.calls, fields, strict=False)
         ]
+    sent |= returned.turn
     if replays.covers(message):
         sent["reasoning_content"] = open_text(message.reasoning) if message.reasoning else ""
     return sent

@@ -69,4 +69,6 @@ class EventReader:
     def _complete(self) -> ServerEvent | None:
         name, data = self._name, self._data
         self._name, self._data = "", []
-        return ServerEvent(name=name, data="\n".join(data)) if data else None
+        joined = "\n".join(data)
+        # An empty `data:` is a keep-alive of some servers, as a comment is of others.
+        return ServerEvent(name=name, data=joined) if joined.strip() else None

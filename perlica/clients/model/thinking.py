@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from perlica.clients.model.drafts import read_count, read_list, read_map, read_text
+from perlica.clients.model.drafts import read_count, read_list, read_map, read_text, write_json
 from perlica.domain.errors import Refused
 
 MAX_OPAQUE_BYTES: Final = 1_048_576
@@ -30,7 +30,7 @@ def pack_thinking(blocks: Sequence[ThinkingBlock]) -> bytes | None:
     if not blocks:
         return None
     rows = [{"after": block.after, "block": block.block} for block in blocks]
-    packed = json.dumps(rows, separators=(",", ":")).encode()
+    packed = write_json(rows).encode()
     if len(packed) > MAX_OPAQUE_BYTES:
         raise Refused("model_answer_too_large", "the model's thinking is too long to keep")
     return packed

@@ -6,10 +6,11 @@ that it does not follow.
 """
 
 import http.client
+import socket
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, Final
 
 import requests
 import urllib3
@@ -193,7 +194,7 @@ def translated(lifeline: Lifeline) -> Iterator[None]:
             raise Misconfigured("model_settings", "the model's base_url is no address") from error
         kind = type(error).__name__
         raise Setback(
-            "model_unreachable",
+            _name_failure(error),
             f"the connection to the model failed ({kind})",
             is_stale=lifeline.is_reused,
         ) from error
@@ -214,19 +215,38 @@ def raise_if_cut(lifeline: Lifeline, cause: BaseException | None = None) -> None
             ) from cause
 
 
+_FAILURES: Final[tuple[tuple[type[BaseException], str], ...]] = (
+    (socket.gaierror, "model_dns"),
+    (ssl.SSLError, "model_tls"),
+    (ConnectionRefusedError, "model_connection_refused"),
+    (TimeoutError, "model_connect_deadline"),
+)
+"""What a failed connection is called, by what lies below the library's error."""
+
+
+def _name_failure(error: BaseException) -> str:
+    causes = tuple(_causes(error))
+    for kind, code in _FAILURES:
+        if any(isinstance(cause, kind) for cause in causes):
+            return code
+    return "model_unreachable"
+
+
 def _was_untrusted(error: BaseException) -> bool:
     """Whether a certificate check failed somewhere below `error`."""
+    return any(isinstance(cause, ssl.SSLCertVerificationError) for cause in _causes(error))
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """`error` and everything below it, each once."""
     seen: set[int] = set()
     pending: list[object] = [error]
     while pending:
         item = pending.pop()
-        if not isinstance(item, BaseException) or id(item) in seen:
-            continue
-        if isinstance(item, ssl.SSLCertVerificationError):
-            return True
-        seen.add(id(item))
-        pending += [item.__cause__, item.__context__, getattr(item, "reason", None), *item.args]
-    return False
+        if isinstance(item, BaseException) and id(item) not in seen:
+            yield item
+            seen.add(id(item))
+            pending += [item.__cause__, item.__context__, getattr(item, "reason", None), *item.args]
 
 
 def _make_context(settings: ModelSettings) -> ssl.SSLContext:

@@ -5,68 +5,19 @@ never passed on: they were seen to repeat keys and requests (facts/models.md §2
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Final, NoReturn
 
+from perlica.clients.model.errors import BY_STATUS, ERRORS, MEANINGS, TRUER, Meaning, Where
 from perlica.clients.model.setback import Setback, read_retry_after_s
-from perlica.domain.errors import Misconfigured, PerlicaError, Refused
+from perlica.domain.errors import Misconfigured, Refused
 
 MAX_ERROR_BYTES: Final = 16_384
 _OVERLOADED: Final = 529
 _MAY_PASS: Final = frozenset({408, 409, 425, 429})
-
-_BY_WORDS: Final[tuple[tuple[tuple[str, ...], type[PerlicaError], str, str], ...]] = (
-    (
-        ("context_length", "maximum context", "prompt is too long", "context window"),
-        Refused,
-        "model_context_too_long",
-        "the conversation is longer than the model can read",
-    ),
-    (
-        ("content_filter", "data_inspection", "content exists risk", "content_policy", "high risk"),
-        Refused,
-        "model_content_refused",
-        "the provider's content filter refused the conversation",
-    ),
-    (
-        ("reasoning_content",),
-        Misconfigured,
-        "model_dialect",
-        "the provider wants its thinking replayed: set the model's dialect",
-    ),
-    (
-        ("max_completion_tokens", "'max_tokens'"),
-        Misconfigured,
-        "model_max_tokens_field",
-        "the provider names the answer's limit otherwise: set max_tokens_field, or lower the limit",
-    ),
-    (
-        ("insufficient_quota", "exceeded_current_quota", "credit balance", "insufficient balance",
-         "billing", "arrearage", "suspended"),
-        Misconfigured,
-        "model_balance",
-        "the account has no balance or quota left",
-    ),
-    (
-        ("model_not_found", "model not exist", "does not exist", "invalid model", "unknown model"),
-        Misconfigured,
-        "model_name",
-        "the provider does not know the model's name",
-    ),
-)  # fmt: skip
-
-_BY_STATUS: Final[Mapping[int, tuple[type[PerlicaError], str, str]]] = {
-    401: (Misconfigured, "model_key_rejected", "the provider rejects the model's key"),
-    402: (Misconfigured, "model_balance", "the account has no balance or quota left"),
-    403: (
-        Misconfigured,
-        "model_forbidden",
-        "the key may not use this model, or its limit is reached",
-    ),
-    404: (Misconfigured, "model_not_found", "the address or the model's name does not exist"),
-    413: (Refused, "model_request_too_large", "the conversation is larger than the provider takes"),
-}
+_CODE_FIELDS: Final = ("code", "type", "status", "error_code", "reason")
+_TOO_LONG: Final = "model_context_too_long"
 
 
 def judge_status(
@@ -81,27 +32,26 @@ def judge_status(
     """
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
         raise Misconfigured("model_redirected", f"the model's address redirects (HTTP {status})")
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status < HTTPStatus.MULTIPLE_CHOICES:
-        raise _setback(status, headers)
-    if status in _BY_STATUS:
-        kind, code, text = _BY_STATUS[status]
-        raise kind(code, f"{text} (HTTP {status})")
-    words = _known_words(body)
-    if status in _MAY_PASS:
-        if words is not None and words[0] is Misconfigured:
-            raise words[0](words[1], f"{words[2]} (HTTP {status})")
-        is_limit = status == HTTPStatus.TOO_MANY_REQUESTS
-        if is_limit and needs_retry_after and read_retry_after_s(headers) is None:
-            raise Misconfigured(
-                "model_spend_limit", "the account's spend limit is reached (HTTP 429)"
-            )
-        raise _setback(status, headers)
-    kind, code, text = words or (
-        Refused,
-        "model_request_refused",
-        "the provider refuses the request",
+    known = _find_meaning(body.decode("utf-8", "replace"))
+    if status in BY_STATUS:
+        code, meaning = BY_STATUS[status]
+        if known is not None and known[0] in TRUER[status]:
+            code, meaning = known
+        _raise(code, meaning, f"HTTP {status}")
+    is_limit = status == HTTPStatus.TOO_MANY_REQUESTS and (
+        known is None or known[0] == "model_rate_limited"
     )
-    raise kind(code, f"{text} (HTTP {status})")
+    if is_limit and needs_retry_after and read_retry_after_s(headers) is None:
+        raise Misconfigured("model_spend_limit", "the account's spend limit is reached (HTTP 429)")
+    if known is not None and known[1].kind is None:
+        raise Setback(known[0], f"{known[1].text} (HTTP {status})", wait_s=_wait_s(headers))
+    is_ours = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
+    # llama.cpp answers 500 to a conversation that is too long: that will not pass.
+    if known is not None and (is_ours or known[0] == _TOO_LONG):
+        _raise(*known, f"HTTP {status}")
+    if is_ours and status not in _MAY_PASS:
+        _raise("model_request_refused", _REFUSED, f"HTTP {status}")
+    raise _setback(status, headers)
 
 
 def judge_stream_error(error: object) -> NoReturn:
@@ -109,21 +59,34 @@ def judge_stream_error(error: object) -> NoReturn:
 
     Raises: Setback, Refused or Misconfigured.
     """
-    raw = json.dumps(error, ensure_ascii=False)[:MAX_ERROR_BYTES].lower()
-    known = _find_words(raw)
+    try:
+        raw = json.dumps(error, ensure_ascii=False)[:MAX_ERROR_BYTES]
+    except (ValueError, RecursionError):
+        raw = ""
+    known = _meaning_of(raw, error)
+    if known is not None and known[1].kind is None:
+        raise Setback(known[0], f"{known[1].text} (in the stream)")
     if known is not None:
-        raise known[0](known[1], f"{known[2]} (in the stream)")
-    if any(word in raw for word in ("authentication_error", "permission_error", "not_found_error")):
-        raise Misconfigured(
-            "model_key_rejected", "the provider rejects key or model (in the stream)"
-        )
-    if '"invalid_request_error"' in raw:
-        raise Refused("model_request_refused", "the provider refuses the request (in the stream)")
+        _raise(*known, "in the stream")
+    if '"invalid_request_error"' in raw.lower():
+        _raise("model_request_refused", _REFUSED, "in the stream")
     raise Setback("model_stream_error", "the model's stream ended with an error")
 
 
+_REFUSED: Final = Meaning(kind=Refused, text="the provider refuses the request")
+
+
+def _raise(code: str, meaning: Meaning, how: str) -> NoReturn:
+    kind = meaning.kind or Refused
+    raise kind(code, f"{meaning.text} ({how})")
+
+
+def _wait_s(headers: Mapping[str, str]) -> float:
+    return read_retry_after_s(headers) or 0.0
+
+
 def _setback(status: int, headers: Mapping[str, str]) -> Setback:
-    wait_s = read_retry_after_s(headers) or 0.0
+    wait_s = _wait_s(headers)
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         return Setback(
             "model_rate_limited", "the provider limits the rate (HTTP 429)", wait_s=wait_s
@@ -135,12 +98,48 @@ def _setback(status: int, headers: Mapping[str, str]) -> Setback:
     return Setback("model_server_error", text, wait_s=wait_s)
 
 
-def _known_words(body: bytes) -> tuple[type[PerlicaError], str, str] | None:
-    return _find_words(body.decode("utf-8", "replace").lower())
+def _find_meaning(text: str) -> tuple[str, Meaning] | None:
+    try:
+        value: object = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    return _meaning_of(text, value)
 
 
-def _find_words(text: str) -> tuple[type[PerlicaError], str, str] | None:
-    for words, kind, code, meaning in _BY_WORDS:
-        if any(word in text for word in words):
-            return kind, code, meaning
+def _meaning_of(text: str, value: object) -> tuple[str, Meaning] | None:
+    """The first row that fits: codes of `value` before words of `text`."""
+    lower = text.lower()
+    found = {
+        Where.code: frozenset(_codes(value)),
+        Where.base_resp: frozenset(_base_resp(value)),
+    }
+    for row in ERRORS:
+        is_said = row.saying in (lower if row.where is Where.words else found[row.where])
+        if is_said:
+            return row.means, MEANINGS[row.means]
     return None
+
+
+def _objects(value: object) -> Iterator[dict[str, object]]:
+    """The error object and what it is wrapped in: a list (Gemini), `error`, `detail`."""
+    first = value[0] if isinstance(value, list) and value else value
+    for _ in range(3):
+        if not isinstance(first, dict):
+            return
+        yield first
+        first = first.get("error") or first.get("detail")
+
+
+def _codes(value: object) -> Iterator[str]:
+    for one in _objects(value):
+        for name in _CODE_FIELDS:
+            code = one.get(name)
+            if isinstance(code, str | int) and not isinstance(code, bool):
+                yield str(code)[:80].lower()
+
+
+def _base_resp(value: object) -> Iterator[str]:
+    for one in _objects(value):
+        reply = one.get("base_resp")
+        if isinstance(reply, dict):
+            yield str(reply.get("status_code"))[:80]

@@ -1,13 +1,15 @@
 """The first page: how the service is, what goes on, what waits."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perlica.console.pages.scene import Scene, Sheet
 from perlica.console.pages.tasks import task_head, task_lines
-from perlica.console.parts import Health
+from perlica.console.parts import Health, PartStatus
 from perlica.console.wording import Badge, Wording
 from perlica.domain.sandbox import MAX_SANDBOXES
+from perlica.domain.texts.models import TROUBLES
 from perlica.stores.health import MIN_FREE_BYTES
+from perlica.stores.model_standing import read_model_standing
 from perlica.stores.views.nodes import NodeView, list_nodes
 from perlica.stores.views.overview import (
     DatabaseFacts,
@@ -71,16 +73,39 @@ def show_overview(scene: Scene) -> Sheet:
 
 
 def _given_parts(scene: Scene) -> tuple[PartLine, ...]:
-    language = scene.wording.language
     return tuple(
-        PartLine(
-            name=part.name.say(language),
-            badge=_health(part.health, scene.wording),
-            text=part.text.say(language),
-            remedy=part.remedy.say(language) if part.remedy else "",
-        )
+        _model(part, scene) if part.is_model else _given(part, scene.wording)
         for part in scene.settings.parts()
     )
+
+
+def _given(part: PartStatus, wording: Wording) -> PartLine:
+    language = wording.language
+    return PartLine(
+        name=part.name.say(language),
+        badge=_health(part.health, wording),
+        text=part.text.say(language),
+        remedy=part.remedy.say(language) if part.remedy else "",
+    )
+
+
+def _model(part: PartStatus, scene: Scene) -> PartLine:
+    """The model as the tables know it: in order only while it really answers."""
+    wording = scene.wording
+    line, standing = _given(part, wording), read_model_standing(scene.database)
+    if standing.trouble is not None and standing.failed_at_ms is not None:
+        trouble, ago = TROUBLES[standing.trouble], wording.ago(standing.failed_at_ms)
+        what = trouble.what.say(wording.language)
+        return replace(
+            line,
+            badge=_health(Health.fault, wording),
+            text=f"{line.text} · {wording.say('part.model.failed', what=what, ago=ago)}",
+            remedy=trouble.remedy.say(wording.language),
+        )
+    if standing.answered_at_ms is None:
+        never = wording.say("part.model.never")
+        return replace(line, text=f"{line.text} · {never}")
+    return replace(line, badge=_health(Health.ok, wording))
 
 
 def _known_parts(scene: Scene) -> tuple[PartLine, ...]:

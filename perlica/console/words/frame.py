@@ -111,6 +111,8 @@ FRAME: Mapping[str, Text] = {
     "part.group": Text(zh="群消息", en="Group messages"),
     "part.group.at": Text(zh="最近一条在 {ago}", en="the newest one {ago}"),
     "part.group.never": Text(zh="还没有收到过", en="none so far"),
+    "part.model.never": Text(zh="还没有应答过", en="it has not answered yet"),
+    "part.model.failed": Text(zh="{ago}出错：{what}", en="failed {ago}: {what}"),
     "part.answers": Text(zh="模型应答", en="Model's answers"),
     "part.answers.at": Text(zh="最近一次在 {ago}", en="the last one {ago}"),
     "part.answers.never": Text(zh="还没有过", en="none so far"),

@@ -12,6 +12,7 @@ from perlica.domain.texts.actions import label_action
 from perlica.domain.texts.escape import clip_line, neutralise_lines
 from perlica.domain.texts.faults import say_fault
 from perlica.domain.texts.language import Language, Text, say_duration
+from perlica.domain.texts.models import TROUBLES
 
 NAME_CODE_POINTS = 24
 """How much of a member's display name is shown."""
@@ -49,18 +50,15 @@ REASONS: Mapping[EndReason, Text] = {
     EndReason.repeated_calls: Text(
         zh="模型反复做同一个调用", en="the model kept repeating the same call"
     ),
-    EndReason.model_failed: Text(
-        zh="模型服务没有响应或出错", en="the model service failed or did not answer"
-    ),
-    EndReason.model_refused: Text(
-        zh="模型服务拒绝了请求", en="the model service refused the request"
-    ),
-    EndReason.incomplete_answer: Text(
-        zh="模型的回答中途断了", en="the model's answer broke off in the middle"
-    ),
+    **{reason: trouble.what for reason, trouble in TROUBLES.items()},
     EndReason.empty_answer: Text(zh="模型没有给出回答", en="the model gave no answer"),
     EndReason.protection_failed: Text(
         zh="内容安全检查没能完成", en="content protection could not finish"
+    ),
+    EndReason.protection_altered: Text(
+        zh="模型的思考里有像凭据的内容，不能保存，也不能改动后送回",
+        en="the model's signed thinking held what looks like a credential:"
+        " it may neither be kept nor be changed",
     ),
     EndReason.outcome_unknown: Text(
         zh="有一个操作的结果不明", en="the outcome of an operation is not known"
@@ -265,7 +263,7 @@ def frame_answer(
     `answer` is the model's (neutralised here), `executed` are Perlica's own lines, one for each
     operation, made from its rows; `unmet` those of approvals that died.
     """
-    parts = [_ANSWER_HEADER.say(language, task=task), neutralise_lines(answer.strip())]
+    parts = [_ANSWER_HEADER.say(language, task=task), neutralise_lines(answer.strip("\n"))]
     if executed:
         parts += [_EXECUTED.say(language), *(f"- {line}" for line in executed)]
     else:

@@ -1,0 +1,169 @@
+"""Fields of a turn that its provider wants back unchanged: what they are, and how they are kept.
+
+The OpenAI reader collects them, `session_events.opaque` keeps them over a restart, the next request
+carries them at the same place. Nobody else reads them: no page, no message, no log.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from perlica.clients.model.drafts import write_json
+from perlica.clients.model.thinking import MAX_OPAQUE_BYTES
+from perlica.domain.errors import Refused
+from perlica.domain.plan import JsonValue
+
+
+class Place(StrEnum):
+    """Where in an assistant message the field stands."""
+
+    call = "call"
+    turn = "turn"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedField:
+    """One field, and which provider wants it back."""
+
+    place: Place
+    name: str
+    source: str
+
+
+WANTED_BACK: Final[tuple[WantedField, ...]] = (
+    WantedField(
+        place=Place.call,
+        name="extra_content",
+        source="Gemini and Vertex, OpenAI interface: thought_signature; pi issue 6733",
+    ),
+    WantedField(
+        place=Place.call,
+        name="thought_signature",
+        source="gateways over Gemini",
+    ),
+    WantedField(
+        place=Place.call,
+        name="provider_specific_fields",
+        source="LiteLLM's proxy: thought_signature of Gemini",
+    ),
+    WantedField(
+        place=Place.turn, name="extra_content", source="Gemini: the signature of a turn's text"
+    ),
+    WantedField(
+        place=Place.turn,
+        name="reasoning_details",
+        source="OpenRouter: to be returned with tool results; MiniMax with reasoning_split",
+    ),
+    WantedField(
+        place=Place.turn, name="thinking_blocks", source="LiteLLM's proxy: Claude's signed thinking"
+    ),
+)
+CIPHERTEXT: Final[Mapping[str, str]] = {
+    "thought_signature": "Gemini",
+    "signature": "Anthropic and OpenRouter",
+    "data": "OpenRouter: reasoning.encrypted; Anthropic: redacted_thinking",
+    "encrypted_content": "OpenAI through OpenRouter",
+}
+"""Members that hold a signature or ciphertext: no text of a person or a model."""
+
+_CALL_FIELDS: Final = tuple(row.name for row in WANTED_BACK if row.place is Place.call)
+_TURN_FIELDS: Final = tuple(row.name for row in WANTED_BACK if row.place is Place.turn)
+_TEXTS: Final = ("text", "summary", "thinking")
+_CIPHER: Final = re.compile(r"[A-Za-z0-9+/_-]{128,}={0,2}", re.ASCII)
+_Fields = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Returned:
+    """The fields of one turn and, in their order, of each of its calls."""
+
+    turn: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
+    calls: tuple[Mapping[str, JsonValue], ...] = field(default=(), repr=False)
+
+
+def collect_turn(kept: dict[str, object], message: _Fields) -> None:
+    """Add to `kept` what `message`, a piece of a turn, holds of a turn's fields."""
+    _collect(kept, message, _TURN_FIELDS)
+
+
+def collect_call(kept: dict[str, object], piece: _Fields) -> None:
+    """Add to `kept` what `piece` of a call holds of a call's fields."""
+    _collect(kept, piece, _CALL_FIELDS)
+
+
+def pack_returned(turn: _Fields, calls: Sequence[_Fields]) -> bytes | None:
+    """The fields as bytes, None for none.
+
+    Raises: Refused above `MAX_OPAQUE_BYTES`; Setback when they hold what JSON has not.
+    """
+    if not turn and not any(calls):
+        return None
+    packed = write_json({"turn": turn, "calls": list(calls)}).encode()
+    if len(packed) > MAX_OPAQUE_BYTES:
+        raise Refused("model_answer_too_large", "the model's thinking is too long to keep")
+    return packed
+
+
+def unpack_returned(opaque: bytes | None) -> Returned:
+    """The fields again, equal to what was packed; none of bytes that another API's reader wrote."""
+    value = json.loads(opaque) if opaque else {}
+    if not isinstance(value, dict):
+        return Returned()
+    turn, calls = value.get("turn"), value.get("calls")
+    return Returned(
+        turn=turn if isinstance(turn, dict) else {},
+        calls=tuple(one if isinstance(one, dict) else {} for one in calls)
+        if isinstance(calls, list)
+        else (),
+    )
+
+
+def read_returned(opaque: bytes | None) -> tuple[str, ...]:
+    """Every text inside that a scan must look at: all but long signatures and ciphertext."""
+    returned = unpack_returned(opaque)
+    return tuple(_texts("", [dict(returned.turn), *map(dict, returned.calls)]))
+
+
+def _texts(name: str, value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, member in value.items():
+            yield key
+            yield from _texts(key, member)
+    elif isinstance(value, list):
+        for member in value:
+            yield from _texts(name, member)
+    elif isinstance(value, str) and not (name in CIPHERTEXT and _CIPHER.fullmatch(value)):
+        yield value
+
+
+def _collect(kept: dict[str, object], piece: _Fields, names: Sequence[str]) -> None:
+    for name in names:
+        value = piece.get(name)
+        if isinstance(value, list) and isinstance(known := kept.setdefault(name, []), list):
+            for part in value:
+                _join(known, part)
+        elif value is not None and value not in ({}, ""):
+            kept[name] = value
+
+
+def _join(parts: list[object], part: object) -> None:
+    """Append `part`, or lengthen the last one when the stream only goes on with it."""
+    last = parts[-1] if parts else None
+    if not (isinstance(last, dict) and isinstance(part, dict) and _goes_on(last, part)):
+        parts.append(dict(part) if isinstance(part, dict) else part)
+        return
+    for name, value in part.items():
+        before = last.get(name)
+        if name in _TEXTS and isinstance(value, str) and isinstance(before, str):
+            last[name] = before + value
+        elif value is not None:
+            last[name] = value
+
+
+def _goes_on(last: Mapping[str, object], part: Mapping[str, object]) -> bool:
+    same = all(last.get(name) == part.get(name) for name in ("type", "index"))
+    is_text = any(isinstance(part.get(name), str) for name in (*_TEXTS, "signature"))
+    return same and is_text and not last.get("signature") and not last.get("data")
