@@ -29,7 +29,7 @@ NATIVE = Extension(
 INSIDE = Extension(
     "sandboxd._files",
     sources=["sandboxd/inside/files.c"],
-    depends=["sandboxd/inside/system.h"],
+    depends=sorted(glob("sandboxd/inside/*.h")),  # noqa: PTH207
     # Nothing of where it was built: a gate report names its digest, wherever it was installed from.
     extra_compile_args=[
         "-std=c11",

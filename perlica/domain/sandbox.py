@@ -81,10 +81,13 @@ class SandboxSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A command inside a sandbox: argv, never a shell unless argv names one."""
+    """A command inside a sandbox: argv, never a shell unless argv names one.
+
+    Environment and directory begin with those of the image; `cwd` None is its WorkingDir.
+    """
 
     argv: tuple[str, ...] = field(repr=False)
-    cwd: str = "/"
+    cwd: str | None = None
     environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     stdin: bytes = field(default=b"", repr=False)
     within_ms: int = 60_000
@@ -111,11 +114,14 @@ class ListFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteFile:
-    """A whole file, written atomically inside a sandbox."""
+    """A whole file, written atomically inside a sandbox.
+
+    Without a `mode` a file that is replaced keeps its own; a new one gets 0644.
+    """
 
     path: str = field(repr=False)
     content: bytes = field(repr=False)
-    mode: int = 0o644
+    mode: int | None = None
     create_parents: bool = True
 
 

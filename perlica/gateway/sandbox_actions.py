@@ -25,11 +25,6 @@ from perlica.gateway.tool import CallContext, InSandbox, Planned, ToolArguments
 _QUEUE_MARGIN_S = 60.0
 _FILE_WITHIN_S = 60.0
 _LINES_AT_ONCE = 200
-_ENVIRONMENT = (
-    ("HOME", "/root"),
-    ("LANG", "C.UTF-8"),
-    ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
-)
 _EGRESS = "egress"
 _SANDBOX = Field(description="Name of the sandbox.")
 
@@ -43,7 +38,9 @@ class ExecArguments(ToolArguments):
         max_length=256,
         description='The command as a list of words. For shell syntax use ["/bin/sh","-c","…"].',
     )
-    cwd: str = Field(default="/", description="Working directory, absolute.")
+    cwd: str | None = Field(
+        default=None, description="Working directory, absolute; without it the image's own."
+    )
     stdin: str = Field(default="", description="Text given on standard input.")
     timeout_s: int | None = Field(default=None, ge=1, description="Time limit in seconds.")
 
@@ -90,17 +87,17 @@ class SandboxExec:
         command = Command(
             argv=arguments.argv,
             cwd=arguments.cwd,
-            environment=_ENVIRONMENT,
             stdin=arguments.stdin.encode("utf-8", "surrogatepass"),
             within_ms=within_s * 1000,
             output_limit_bytes=context.settings.output_limit_bytes,
         )
         effect: dict[str, JsonValue] = {
             "argv": list(arguments.argv),
-            "cwd": arguments.cwd,
             "stdin": arguments.stdin,
             "within_s": within_s,
         }
+        if arguments.cwd is not None:
+            effect["cwd"] = arguments.cwd
         action, scope = "sandbox.exec", "sandbox"
         installs = _installs_of(arguments, context)
         if installs:
@@ -183,13 +180,14 @@ class SandboxWrite:
 
     name: ClassVar[str] = "sandbox_write"
     description: ClassVar[str] = (
-        "Write a text file in a sandbox, whole and atomically; an existing file is replaced."
+        "Write a text file in a sandbox, whole and atomically. A file that is replaced keeps its"
+        " owner and mode; a symbolic link is written through."
     )
     arguments: ClassVar[type[ToolArguments]] = WriteArguments
 
     def plan(self, arguments: WriteArguments, context: CallContext) -> Planned:
         """See Tool."""
-        mode = 0o755 if arguments.executable else 0o644
+        mode = 0o755 if arguments.executable else None
         content = arguments.content.encode("utf-8", "surrogatepass")
         limit_bytes = context.settings.read_limit_bytes
         if len(content) > limit_bytes:
@@ -204,7 +202,8 @@ class SandboxWrite:
             arguments.sandbox,
             action="sandbox.write",
             kind=JobKind.write,
-            effect={"path": arguments.path, "content": arguments.content, "mode": mode},
+            effect={"path": arguments.path, "content": arguments.content}
+            | ({} if mode is None else {"mode": mode}),
             work=work,
             within_s=_FILE_WITHIN_S,
         )

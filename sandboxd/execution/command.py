@@ -2,7 +2,7 @@
 
 A single loop feeds stdin, drains stdout and stderr, and watches for the end, the deadline and a
 cancellation. After the command itself has ended, processes that it left in the background may hold
-its pipes; they get a moment and then lose them.
+its pipes; what they say within a moment still belongs to it, the rest is drained (see drain.py).
 """
 
 import contextlib
@@ -17,6 +17,7 @@ from functools import partial
 from typing import Self
 
 from sandboxd.execution.capture import Capture, Room
+from sandboxd.execution.drain import DRAIN
 from sandboxd.kernel.children import CHILDREN, kill_quietly
 from sandboxd.runtime.container import FailedToStart, Stdio
 from sandboxd.wire import Ending, StreamName
@@ -82,6 +83,7 @@ class Command:
         self,
         *,
         start: Callable[[Stdio], int],
+        explain: Callable[[FailedToStart], str],
         end: Callable[[], None],
         stdin: bytes,
         timeout_s: float,
@@ -89,7 +91,8 @@ class Command:
         observe: Observe | None = None,
         memory_kills: Callable[[], int] = lambda: 0,
     ) -> Ended:
-        """Runs the command to its end. `start` starts it; `end` kills all that belongs to it.
+        """Runs the command to its end. `start` starts it, `explain` says why that failed; `end`
+        kills all that belongs to it.
 
         `memory_kills` counts what the kernel has killed in the sandbox for its memory limit.
         """
@@ -114,10 +117,11 @@ class Command:
         with _Streams(stdin, stdout, stderr) as streams:
             try:
                 self._pid = start(streams.inner)
-            except FailedToStart:
+            except FailedToStart as failure:
                 streams.close_inner()
                 stderr.silence()  # What comes are the runtime's words, not the command's.
                 streams.drain(until=time.monotonic() + _LINGER_S)
+                stderr.take(explain(failure).encode("utf-8", "surrogateescape"))
                 return outcome("failed_to_start", None)
             streams.close_inner()
             ending, status = self._attend(streams, began + timeout_s, end)
@@ -172,8 +176,10 @@ class _Streams:
 
     def __exit__(self, *_: object) -> None:
         self.close_inner()
-        for descriptor in list(self._captures):
-            self._close(descriptor)
+        for descriptor in self._captures:
+            self._selector.unregister(descriptor)
+            DRAIN.take(descriptor)
+        self._captures = {}
         self._close_feed()
         self._selector.close()
 

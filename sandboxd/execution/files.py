@@ -13,6 +13,7 @@ from sandboxd.wire import FileContent, FileEntry, FileListing, FileType, encode_
 
 HEADER_BYTES = 128
 ENTRY_BYTES = 512
+_DANGLING = "dangling"
 _TYPES: dict[str, FileType] = {
     "f": "file",
     "d": "directory",
@@ -51,9 +52,10 @@ def read_arguments(path: str, offset: int, limit_bytes: int) -> tuple[str, ...]:
     return (FILES_PATH, "read", path, str(offset), str(limit_bytes))
 
 
-def write_arguments(path: str, *, mode: int, create_parents: bool) -> tuple[str, ...]:
-    """Argv for replacing a file with what comes on stdin."""
-    return (FILES_PATH, "write", path, str(mode), "1" if create_parents else "0")
+def write_arguments(path: str, *, mode: int | None, create_parents: bool) -> tuple[str, ...]:
+    """Argv for replacing a file with what comes on stdin; without a mode the file keeps its own."""
+    bits = "-" if mode is None else str(mode)
+    return (FILES_PATH, "write", path, bits, "1" if create_parents else "0")
 
 
 def list_arguments(path: str, limit_entries: int) -> tuple[str, ...]:
@@ -114,6 +116,11 @@ def _failure(answer: Answer) -> Fault:
     if not words[2].isdigit():
         return OutcomeUnknown("the file program of the sandbox was ended from outside")
     number = int(words[2])
+    if words[0] == _DANGLING and number in {errno.ENOENT, errno.ENOTDIR}:
+        return Refused(
+            "the sandbox refused: it is a symbolic link into a directory that does not exist",
+            remedy="make that directory, or replace the link",
+        )
     if number == errno.ENOENT:
         return NotFound("there is no such file or directory in the sandbox")
     if number in _REFUSALS:

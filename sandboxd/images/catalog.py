@@ -1,6 +1,7 @@
 """The images of a node: imported once, kept as squashfs, checked before each mount.
 
 STATE/images/HEX.squashfs   the root file system, never rebuilt (another tool version differs)
+STATE/images/HEX.base       what its commands begin with; none beside an image of an older daemon
 STATE/images/HEX.json       what it was made from, and its SHA-256; written last
 """
 
@@ -19,6 +20,7 @@ from pydantic import ValidationError
 
 from sandboxd import _native
 from sandboxd.faults import Misconfigured, NotFound
+from sandboxd.images.base import CommandBase
 from sandboxd.images.layout import read_layout, sha256_of
 from sandboxd.images.unpack import Progress, UnpackLimits, ignore_progress, unpack_layers
 from sandboxd.kernel.children import CHILDREN
@@ -30,8 +32,10 @@ from sandboxd.wire import HeldImage, ImageDigest
 
 _SCRATCH = "import-"
 _BUILD_WITHIN_S = 1800.0
+_LEVEL = ("-Xcompression-level", "6")
+"""An eighth of the time of mksquashfs's own 15, for a file that is 7 % larger."""
 # Exports stay on: without file handles in the lower layer overlayfs drops index=on.
-_SQUASH = ("-noappend", "-no-progress", "-quiet", "-comp", "zstd", "-xattrs")
+_SQUASH = ("-noappend", "-no-progress", "-quiet", "-xattrs", "-comp", "zstd", *_LEVEL)
 _LOWER_FLAGS = _native.MOUNT_ATTR_RDONLY | _native.MOUNT_ATTR_NODEV | _native.MOUNT_ATTR_NOSUID
 
 
@@ -61,6 +65,19 @@ class Catalog:
     def squashfs(self, digest: str) -> Path:
         """Where the root file system of an image lies."""
         return self._file(digest, "squashfs")
+
+    def base(self, digest: str) -> CommandBase:
+        """Env, WorkingDir and User that commands begin with. Raises: Misconfigured."""
+        file = self._file(digest, "base")
+        try:
+            return CommandBase.model_validate_json(file.read_bytes())
+        except FileNotFoundError:
+            return CommandBase()
+        except ValidationError as error:
+            raise Misconfigured(
+                f"{file} cannot be read",
+                remedy="delete it: commands then begin without what the image says",
+            ) from error
 
     def import_layout(
         self,
@@ -92,15 +109,16 @@ class Catalog:
             _build_squashfs(tree, built)
             progress("squash", 1, 1)
             built.replace(target)
-        held = HeldImage(
-            digest=ImageDigest(image.digest),
-            reference=reference or image.reference,
-            squashfs_sha256=sha256_of(target),
-            size_bytes=target.stat().st_size,
-            imported_at_ms=time.time_ns() // 1_000_000,
-        )
-        fsync_directory(self._directory)
-        write_durably(self._file(image.digest, "json"), held.model_dump_json())
+            held = HeldImage(
+                digest=ImageDigest(image.digest),
+                reference=reference or image.reference,
+                squashfs_sha256=sha256_of(target),
+                size_bytes=target.stat().st_size,
+                imported_at_ms=time.time_ns() // 1_000_000,
+            )
+            fsync_directory(self._directory)
+            write_durably(self._file(image.digest, "base"), image.base.model_dump_json())
+            write_durably(self._file(image.digest, "json"), held.model_dump_json())
         return held
 
     def remove(self, digest: str) -> int:
@@ -108,6 +126,7 @@ class Catalog:
         size_bytes = self.find(digest).size_bytes
         self._file(digest, "json").unlink()
         self.squashfs(digest).unlink(missing_ok=True)
+        self._file(digest, "base").unlink(missing_ok=True)
         fsync_directory(self._directory)
         return size_bytes
 
@@ -120,7 +139,10 @@ class Catalog:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 return ()
-            images = self._directory.glob("*.squashfs")
+            images = [
+                *self._directory.glob("*.squashfs"),
+                *self._directory.glob("*.base"),
+            ]
             return (
                 *self._directory.glob(f"{_SCRATCH}*"),
                 *(file for file in images if not file.with_suffix(".json").exists()),

@@ -5,28 +5,40 @@ for size and digest before a byte of it is used.
 """
 
 import hashlib
+import itertools
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sandboxd.faults import NotFound, Refused
-from sandboxd.images.reference import pick_platform
+from sandboxd.images.base import CommandBase, read_base
+from sandboxd.images.platforms import (
+    architecture,
+    choose,
+    describes_this_machine,
+    require_this_machine,
+)
 
 MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
 MAX_LAYERS = 128
-_MAX_NESTED_INDEXES = 3
+MAX_NESTED_INDEXES = 3
 _INDEX_TYPES = {
     "application/vnd.oci.image.index.v1+json",
     "application/vnd.docker.distribution.manifest.list.v2+json",
 }
-_COMPRESSIONS = {
-    "application/vnd.oci.image.layer.v1.tar": "none",
-    "application/vnd.oci.image.layer.v1.tar+gzip": "gzip",
-    "application/vnd.oci.image.layer.v1.tar+zstd": "zstd",
-    "application/vnd.docker.image.rootfs.diff.tar.gzip": "gzip",
+_LAYER_TYPES = {
+    *(f"application/vnd.oci.image.layer.v1.tar{end}" for end in ("", "+gzip", "+zstd")),
+    *(
+        f"application/vnd.oci.image.layer.nondistributable.v1.tar{end}"
+        for end in ("", "+gzip", "+zstd")
+    ),
+    *(f"application/vnd.docker.image.rootfs.diff.tar{end}" for end in ("", ".gzip", ".zstd")),
 }
+_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+"""How a layer is compressed is seen from its bytes: builders are known to label it wrongly."""
 _REFERENCE = "org.opencontainers.image.ref.name"
 
 
@@ -43,33 +55,68 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """A verified manifest; `layers` from the lowest to the highest."""
+    """A verified manifest; `layers` from the lowest to the highest, `base` for its commands."""
 
     digest: str
     reference: str
     layers: tuple[Layer, ...]
+    base: CommandBase
 
 
 def read_layout(directory: Path, *, wanted: str | None = None) -> Image:
-    """The image `wanted` (a manifest digest), or the only one in the layout.
+    """The image `wanted` (digest of a manifest or of an index), or the only one for this machine.
 
-    Raises: Refused (a digest or size differs, an unknown type), NotFound.
+    One image under several tags is one image.
+    Raises: Refused (a digest or size differs, an unknown type, another machine), NotFound.
     """
-    index = _document(directory / "index.json")
-    described = [d for d in index.get("manifests", []) if isinstance(d, dict)]
+    top = descriptors(_document(directory / "index.json"))
     if wanted is not None:
-        described = [d for d in described if d.get("digest") == wanted]
-    if len(described) != 1:
-        raise NotFound(
-            f"the layout holds {len(described)} fitting images", remedy="name one by --digest"
-        )
-    found = described[0]
-    for _ in range(_MAX_NESTED_INDEXES):
+        named = (d for d in _all_below(directory, top) if d.get("digest") == wanted)
+        top = list(itertools.islice(named, 1))
+    found = {str(d.get("digest")): d for d in reversed(_leaves(directory, top))}
+    if len(found) > 1:
+        found = {digest: d for digest, d in found.items() if describes_this_machine(d)}
+    if not found:
+        raise NotFound(f"the layout holds no such image for linux/{architecture()}")
+    if len(found) > 1:
+        raise NotFound(f"the layout holds {len(found)} images", remedy="name one by --digest")
+    return _read_image(directory, *found.values())
+
+
+def descriptors(index: dict[str, Any]) -> list[dict[str, Any]]:
+    """What an index lists."""
+    listed = index.get("manifests", [])
+    return [d for d in listed if isinstance(d, dict)] if isinstance(listed, list) else []
+
+
+def _all_below(
+    directory: Path, described: list[dict[str, Any]], depth: int = 0
+) -> Iterator[dict[str, Any]]:
+    """Descriptors of manifests and indexes, those of the upper ones first."""
+    yield from described
+    for found in described:
+        if found.get("mediaType") in _INDEX_TYPES:
+            if depth == MAX_NESTED_INDEXES:
+                raise Refused("an index leads to an index and so on")
+            inner = descriptors(_verified_document(directory, found))
+            yield from _all_below(directory, inner, depth + 1)
+
+
+def _leaves(
+    directory: Path, described: list[dict[str, Any]], depth: int = 0
+) -> list[dict[str, Any]]:
+    """For each descriptor the manifest that this machine takes; an index offers one."""
+    leaves = []
+    for found in described:
         if found.get("mediaType") not in _INDEX_TYPES:
-            return _read_image(directory, found)
-        annotations = found.get("annotations", {})
-        found = {"annotations": annotations} | pick_platform(_verified_document(directory, found))
-    raise Refused("an index leads to an index and so on")
+            leaves.append(found)
+            continue
+        if depth == MAX_NESTED_INDEXES:
+            raise Refused("an index leads to an index and so on")
+        inner = choose(descriptors(_verified_document(directory, found)))
+        named = {"annotations": found.get("annotations", {})}
+        leaves += [leaf | named for leaf in _leaves(directory, inner, depth + 1)]
+    return leaves
 
 
 def is_index(document: dict[str, Any]) -> bool:
@@ -83,6 +130,7 @@ def _read_image(directory: Path, described: dict[str, Any]) -> Image:
     manifest = _verified_document(directory, described)
     configuration = _verified_document(directory, _object(manifest.get("config")))
     diff_ids = _object(configuration.get("rootfs")).get("diff_ids", [])
+    require_this_machine(configuration)
     layers = manifest.get("layers", [])
     if not isinstance(layers, list) or not isinstance(diff_ids, list):
         raise Refused("the layers are not a list")
@@ -95,12 +143,12 @@ def _read_image(directory: Path, described: dict[str, Any]) -> Image:
             _layer(directory, _object(layer), str(diff_id))
             for layer, diff_id in zip(layers, diff_ids, strict=True)
         ),
+        base=read_base(configuration.get("config")),
     )
 
 
 def _layer(directory: Path, described: dict[str, Any], diff_id: str) -> Layer:
-    compression = _COMPRESSIONS.get(described.get("mediaType", ""))
-    if compression is None:
+    if described.get("mediaType", "") not in _LAYER_TYPES:
         raise Refused(
             "a layer is of a type that is not read here",
             remedy="use layers of type tar, tar+gzip or tar+zstd",
@@ -110,9 +158,15 @@ def _layer(directory: Path, described: dict[str, Any], diff_id: str) -> Layer:
         path=path,
         digest=described["digest"],
         size_bytes=path.stat().st_size,
-        compression=compression,
+        compression=_compression_of(path),
         diff_id=diff_id,
     )
+
+
+def _compression_of(path: Path) -> str:
+    with path.open("rb") as file:
+        begin = file.read(4)
+    return next((name for magic, name in _MAGIC.items() if begin.startswith(magic)), "none")
 
 
 def _object(value: object) -> dict[str, Any]:

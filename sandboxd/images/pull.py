@@ -16,8 +16,15 @@ from typing import Any
 
 from sandboxd.config import Registry
 from sandboxd.faults import Misconfigured, NotFound, Refused, Retryable
-from sandboxd.images.layout import MAX_DOCUMENT_BYTES, MAX_LAYERS, is_index
-from sandboxd.images.reference import Reference, pick_platform
+from sandboxd.images.layout import (
+    MAX_DOCUMENT_BYTES,
+    MAX_LAYERS,
+    MAX_NESTED_INDEXES,
+    descriptors,
+    is_index,
+)
+from sandboxd.images.platforms import architecture, choose
+from sandboxd.images.reference import Reference
 from sandboxd.images.unpack import Progress
 
 _INSPECT_WITHIN_S = 60.0
@@ -61,11 +68,16 @@ def _sizes_of(layers: object) -> list[int]:
 
 
 def _find_manifest(reference: Reference, options: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
-    document = _fetch(reference, reference.digest, options)
-    if not is_index(document):
-        return reference.digest, document
-    digest = str(pick_platform(document).get("digest", ""))
-    return digest, _fetch(reference, digest, options)
+    digest = reference.digest
+    for _ in range(MAX_NESTED_INDEXES + 1):
+        document = _fetch(reference, digest, options)
+        if not is_index(document):
+            return digest, document
+        chosen = choose(descriptors(document))
+        if not chosen:
+            raise NotFound(f"the index holds no image for linux/{architecture()}")
+        digest = str(chosen[0].get("digest", ""))
+    raise Refused("an index leads to an index and so on")
 
 
 def _fetch(reference: Reference, digest: str, options: tuple[str, ...]) -> dict[str, Any]:

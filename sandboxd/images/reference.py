@@ -1,20 +1,17 @@
-"""Names of images in registries: which one, on which allowed registry, for which platform."""
+"""Names of images in registries: which one, and on which allowed registry."""
 
-import platform
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from sandboxd.config import Registry
-from sandboxd.faults import NotFound, Refused
+from sandboxd.faults import Refused
 
 _REFERENCE = re.compile(
     r"(?P<registry>[a-z0-9.-]{1,253}(:[0-9]{1,5})?)"
     r"/(?P<repository>[a-z0-9]+([._/-]+[a-z0-9]+)*)"
     r"@(?P<digest>sha256:[0-9a-f]{64})"
 )
-_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,22 +47,3 @@ def find_registry(reference: Reference, allowed: Iterable[Registry]) -> Registry
         f"images from {reference.registry} are not let in",
         remedy="add it as [[registries]] to the configuration",
     )
-
-
-def pick_platform(index: dict[str, Any]) -> dict[str, Any]:
-    """The descriptor for this machine in a multi-platform index. Raises: NotFound."""
-    wanted = ("linux", _ARCHITECTURES.get(platform.machine(), platform.machine()))
-    fitting = [
-        described
-        for described in index.get("manifests", [])
-        if isinstance(described, dict) and _platform_of(described) == wanted
-    ]
-    if not fitting:
-        raise NotFound(f"the index holds no image for {'/'.join(wanted)}")
-    return fitting[0]
-
-
-def _platform_of(described: dict[str, Any]) -> tuple[str, str]:
-    said = described.get("platform")
-    said = said if isinstance(said, dict) else {}
-    return str(said.get("os", "")), str(said.get("architecture", ""))

@@ -1,4 +1,4 @@
-/* The program that reads, writes and lists files inside a sandbox.
+/* The program that reads, writes and lists files inside a sandbox, and starts what runs there.
  *
  * sandboxd runs it as a command of the sandbox, so a path is resolved by the sandbox's own kernel
  * view and never on the node. It brings everything with it: no C library, no loader, nothing of the
@@ -7,12 +7,23 @@
  *
  *   files read PATH OFFSET LIMIT          stdout: "SIZE MODE MTIME_MS\n", then the bytes
  *   files write PATH MODE PARENTS         stdin: the whole content; stdout: "SIZE REPLACED\n"
+ *                                         MODE "-": that of the file that is replaced, or 0644
  *   files list PATH LIMIT                 stdout: "TYPE MODE SIZE UID GID MTIME_MS NAME\0" each
+ *   files init HOST PROGRAM ...           see start.h
+ *   files start USER DIRECTORY PROGRAM ...
  *
  * A failure is "STEP ERRNO\n" on stderr and exit status 1. */
+#include "start.h"
 #include "system.h"
 
-enum { PATH_BYTES = 4352, CHUNK_BYTES = 65536, TRIES = 16 };
+enum {
+    PATH_BYTES = 4352,
+    PATH_ROOM = PATH_BYTES - 64,
+    CHUNK_BYTES = 65536,
+    TRIES = 16,
+    LINKS = 40,
+    NEW_MODE = 0644,
+};
 
 /* ------------------------------------------------------------------ read */
 
@@ -46,35 +57,6 @@ static void read_file(const char *path, uint64_t offset, uint64_t limit)
 
 /* ------------------------------------------------------------------ write */
 
-/* Where an existing file really is: symbolic links are followed once, here. Returns whether it
- * exists; `real` then holds its path, otherwise the given one. */
-static int resolve(const char *path, char *real, struct statx *found)
-{
-    char link[64], *at = put_text(link, "/proc/self/fd/", 14);
-    long length, file = open_at(AT_FDCWD, path, O_PATH, 0);
-
-    if (file == -ENOENT) {
-        length = (long)length_of(path);
-        if (length >= PATH_BYTES - 64)
-            fail("path", -ENAMETOOLONG);
-        memcpy(real, path, (size_t)length + 1);
-        return 0;
-    }
-    checked(file, "open");
-    look_at((int)file, "", AT_EMPTY_PATH, found);
-    if ((found->stx_mode & S_IFMT) == S_IFDIR)
-        fail("type", -EISDIR);
-    if ((found->stx_mode & S_IFMT) != S_IFREG)
-        fail("type", -EINVAL);
-    at = put_number(at, file, '\0');
-    length = checked(CALL4(readlinkat, AT_FDCWD, link, real, PATH_BYTES - 64), "readlink");
-    if (length >= PATH_BYTES - 64)
-        fail("path", -ENAMETOOLONG);
-    real[length] = '\0';
-    CALL3(close, file, 0, 0);
-    return 1;
-}
-
 /* The place of the last slash, which separates directory and name. */
 static size_t last_slash(const char *path)
 {
@@ -86,8 +68,69 @@ static size_t last_slash(const char *path)
     return slash;
 }
 
+static void set_path(char *real, const char *path)
+{
+    size_t length = length_of(path);
+
+    if (length >= PATH_ROOM)
+        fail("path", -ENAMETOOLONG);
+    memcpy(real, path, length + 1);
+}
+
+/* Follows a link that leads to nothing yet: `real` becomes the place that it names. */
+static int follow_dangling(char *real)
+{
+    char target[PATH_BYTES];
+    size_t slash = last_slash(real), length;
+    long got = CALL4(readlinkat, AT_FDCWD, real, target, PATH_ROOM);
+
+    if (got == -EINVAL || got == -ENOENT || got == -ENOTDIR)
+        return 0;
+    checked(got, "readlink");
+    length = (size_t)got;
+    if (target[0] == '/')
+        slash = 0;
+    else
+        slash++;
+    if (slash + length >= PATH_ROOM)
+        fail("path", -ENAMETOOLONG);
+    memcpy(real + slash, target, length);
+    real[slash + length] = '\0';
+    return 1;
+}
+
+/* Where the content belongs: symbolic links are followed once, here, also one that leads to nothing
+ * yet. Returns whether there is a file; `links` counts the dangling links before the place. */
+static int resolve(const char *path, char *real, struct statx *found, int *links)
+{
+    char link[64], *at = put_text(link, "/proc/self/fd/", 14);
+    long length, file = open_at(AT_FDCWD, path, O_PATH, 0);
+
+    *links = 0;
+    if (file == -ENOENT) {
+        set_path(real, path);
+        while (follow_dangling(real))
+            if (++*links > LINKS)
+                fail("path", -ELOOP);
+        return 0;
+    }
+    checked(file, "open");
+    look_at((int)file, "", AT_EMPTY_PATH, found);
+    if ((found->stx_mode & S_IFMT) == S_IFDIR)
+        fail("type", -EISDIR);
+    if ((found->stx_mode & S_IFMT) != S_IFREG)
+        fail("type", -EINVAL);
+    at = put_number(at, file, '\0');
+    length = checked(CALL4(readlinkat, AT_FDCWD, link, real, PATH_ROOM), "readlink");
+    if (length >= PATH_ROOM)
+        fail("path", -ENAMETOOLONG);
+    real[length] = '\0';
+    CALL3(close, file, 0, 0);
+    return 1;
+}
+
 /* Opens the directory of `path`; with `create` its missing parts are made first, each durably. */
-static long open_parent(const char *path, int create)
+static long open_parent(const char *path, int create, const char *step)
 {
     char part[PATH_BYTES];
     size_t end = last_slash(path);
@@ -104,7 +147,7 @@ static long open_parent(const char *path, int create)
             part[stop - start] = '\0';
             if (create && CALL3(mkdirat, directory, part, 0755) == 0)
                 checked(CALL3(fsync, directory, 0, 0), "fsync parent");
-            next = checked(open_at((int)directory, part, O_RDONLY | O_DIRECTORY, 0), "open parent");
+            next = checked(open_at((int)directory, part, O_RDONLY | O_DIRECTORY, 0), step);
             CALL3(close, directory, 0, 0);
             directory = next;
         }
@@ -143,25 +186,57 @@ static uint64_t copy_input(int file, int directory, const char *temporary)
     return total;
 }
 
-static void write_file(const char *path, int mode, int create_parents)
+/* Attributes of users and access lists go from the old file to the new one. */
+static long copy_attributes(const char *from, int to)
+{
+    static char names[CHUNK_BYTES], value[CHUNK_BYTES];
+    long length = CALL3(listxattr, from, names, CHUNK_BYTES);
+
+    if (length == -EOPNOTSUPP)
+        return 0;
+    for (long at = 0; at < length; at += (long)length_of(names + at) + 1) {
+        const char *name = names + at;
+        long got, result;
+        if (!begins_with(name, "user.") && !same(name, "system.posix_acl_access"))
+            continue;
+        got = CALL4(getxattr, from, name, value, CHUNK_BYTES);
+        result = got < 0 ? got : call(__NR_fsetxattr, to, (long)name, (long)value, got, 0);
+        if (result < 0)
+            return result;
+    }
+    return length < 0 ? length : 0;
+}
+
+/* What the new file takes over from the one that it replaces. */
+static long take_over(const char *real, const struct statx *found, int file)
+{
+    long result = CALL3(fchown, file, found->stx_uid, found->stx_gid);
+
+    return result == 0 ? copy_attributes(real, file) : result;
+}
+
+static void write_file(const char *path, const char *wanted_mode, int create_parents)
 {
     char real[PATH_BYTES], temporary[64], line[64], *at = line;
     struct statx found;
-    int replaced = resolve(path, real, &found);
+    int links, replaced = resolve(path, real, &found, &links);
+    int mode = replaced ? found.stx_mode & 07777 : NEW_MODE;
     const char *name = real + last_slash(real) + 1;
     long directory, file = -EEXIST, result;
     uint64_t size;
 
     if (*name == '\0')
         fail("path", -EISDIR);
-    directory = open_parent(real, create_parents);
+    if (!same(wanted_mode, "-"))
+        mode = (int)number_from(wanted_mode);
+    directory = open_parent(real, create_parents, links > 0 ? "dangling" : "open parent");
     for (int attempt = 0; attempt < TRIES && file == -EEXIST; attempt++) {
         temporary_name(temporary);
         file = open_at((int)directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     }
     checked(file, "create");
     size = copy_input((int)file, (int)directory, temporary);
-    result = replaced ? CALL3(fchown, file, found.stx_uid, found.stx_gid) : 0;
+    result = replaced ? take_over(real, &found, (int)file) : 0;
     if (result == 0)
         result = CALL3(fchmod, file, mode, 0);
     if (result == 0)
@@ -256,11 +331,16 @@ void begin(const long *stack)
 {
     long count = stack[0];
     char *const *words = (char *const *)(stack + 1);
+    char *const *environment = words + count + 1;
 
-    if (count == 5 && same(words[1], "read"))
+    if (count >= 4 && same(words[1], "init"))
+        start_init(words + 2, environment);
+    else if (count >= 5 && same(words[1], "start"))
+        start_command(words + 2, environment);
+    else if (count == 5 && same(words[1], "read"))
         read_file(words[2], number_from(words[3]), number_from(words[4]));
     else if (count == 5 && same(words[1], "write"))
-        write_file(words[2], (int)number_from(words[3]), same(words[4], "1"));
+        write_file(words[2], words[3], same(words[4], "1"));
     else if (count == 4 && same(words[1], "list"))
         list_directory(words[2], number_from(words[3]));
     else

@@ -90,6 +90,15 @@ static int same(const char *a, const char *b)
     return *a == *b;
 }
 
+static int begins_with(const char *text, const char *begin)
+{
+    while (*begin != '\0' && *text == *begin) {
+        text++;
+        begin++;
+    }
+    return *begin == '\0';
+}
+
 static uint64_t number_from(const char *text)
 {
     uint64_t number = 0;

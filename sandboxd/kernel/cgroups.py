@@ -1,19 +1,18 @@
 """Control groups of the sandboxes: who is in one, freezing, killing, proof that it is gone.
 
 The OCI runtime makes them and sets their limits. The daemon needs three things of its own: to end
-what runs in a sandbox without ending its init, to end all of it, and to find what a killed daemon
-left. Version 1, hybrid and version 2 are hidden behind one class.
+one command with all that it started, to end everything in a sandbox, and to find what a killed
+daemon left. Version 1, hybrid and version 2 are hidden behind one class.
 """
 
 import contextlib
 import errno
 import time
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from sandboxd.faults import Misconfigured, OutcomeUnknown
+from sandboxd.faults import Misconfigured, OutcomeUnknown, Retryable
 from sandboxd.kernel.children import kill_quietly
 from sandboxd.kernel.mountinfo import read_mounts
 from sandboxd.kernel.steps import wait_until
@@ -66,21 +65,40 @@ class ControlGroups:
                 pids += [int(word) for word in procs.read_text(encoding="ascii").split()]
         return tuple(pids)
 
-    def end_commands(self, name: str, *, init: int, keep: Collection[int]) -> None:
-        """Kills everything in the group but `init` and the process trees below `keep`.
+    def take_in(self, name: str, command: str, pid: int) -> None:
+        """Puts a process into a group of its own within the group, before it makes children.
+
+        Limits stay those of the whole group. Raises: Retryable.
+        """
+        group = self._group(name) / command
+        try:
+            group.mkdir(exist_ok=True)
+            (group / "cgroup.procs").write_text(str(pid), encoding="ascii")
+        except OSError as error:
+            raise Retryable(f"a control group for the command: {error.strerror}") from error
+
+    def end_command(self, name: str, command: str) -> None:
+        """Kills what a command has started, also what it left in the background; nothing else.
 
         Freezing first makes the list complete: nothing forks away while it is read.
         """
+        group = f"{name}/{command}"
         for _ in range(_ROUNDS):
-            self._freeze(name)
+            self._freeze(group)
             try:
-                victims = [pid for pid in _outside_trees(self.members(name), keep) if pid != init]
+                victims = self.members(group)
                 for pid in victims:
                     kill_quietly(pid)
             finally:
-                self._thaw(name)
+                self._thaw(group)
             if not victims:
                 return
+
+    def drop_empty(self, name: str) -> None:
+        """Removes the groups of commands of which nothing runs any more."""
+        for group in self._group(name).glob("*/"):
+            with contextlib.suppress(OSError):
+                group.rmdir()
 
     def end_all(self, name: str) -> None:
         """Kills everything in the group. Raises: OutcomeUnknown when something does not die."""
@@ -215,27 +233,3 @@ def _remove_directory(directory: Path) -> None:
             if error.errno != errno.EBUSY or time.monotonic() > deadline:
                 raise OutcomeUnknown("a control group cannot be removed") from error
             time.sleep(0.005)
-
-
-def _outside_trees(pids: tuple[int, ...], roots: Collection[int]) -> list[int]:
-    """Those of `pids` that neither are in `roots` nor descend from one of them."""
-    parents = {pid: _parent_of(pid) for pid in pids}
-    return [pid for pid in pids if not _descends(pid, roots, parents)]
-
-
-def _descends(pid: int, roots: Collection[int], parents: dict[int, int]) -> bool:
-    seen: set[int] = set()
-    while pid not in seen:
-        if pid in roots:
-            return True
-        seen.add(pid)
-        pid = parents.get(pid, 0)
-    return False
-
-
-def _parent_of(pid: int) -> int:
-    """Parent process id from /proc/PID/stat; the name in brackets may hold anything."""
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-        return int(text.rpartition(")")[2].split()[1])
-    return 0

@@ -30,11 +30,12 @@ _BACKLOG = 64
 _ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
-def environment() -> dict[str, str]:
-    """What tells programs in the sandbox where the proxy is."""
+def environment(host: str) -> dict[str, str]:
+    """What tells programs where the proxy is, and which names are the sandbox `host` itself."""
     address = f"http://127.0.0.1:{PORT}"
     names = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
-    return dict.fromkeys(names, address) | {"no_proxy": "localhost,127.0.0.1"}
+    direct = f"localhost,127.0.0.1,::1,0.0.0.0,{host}"
+    return dict.fromkeys(names, address) | dict.fromkeys(("no_proxy", "NO_PROXY"), direct)
 
 
 class EgressProxy:

@@ -1,8 +1,10 @@
 """Runs the OCI runtime (crun, or runc): start a container, start a command in it, remove it.
 
 Commands are started detached, with pipes as stdio: the runtime ends at once and the command
-becomes the daemon's own child, so its real exit status is known and a failure to start cannot be
-mistaken for a failure of the command. The runtime's stdio is never /dev/null: crun hands its stdio
+becomes the daemon's own child, so its real exit status is known. It begins as our own helper (see
+inside/start.h), which waits until the daemon has taken it in and then says why the program cannot
+be executed, if so: a failure to start cannot be mistaken for a failure of the command. The
+runtime's stdio is never /dev/null: crun hands its stdio
 over to the sandbox's root.
 """
 
@@ -13,12 +15,13 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sandboxd.faults import OutcomeUnknown, Retryable
+from sandboxd.faults import Retryable
 from sandboxd.kernel.children import CHILDREN, kill_quietly
 from sandboxd.kernel.steps import wait_until
 from sandboxd.runtime.profile import INIT_PATH
@@ -26,6 +29,9 @@ from sandboxd.runtime.profile import INIT_PATH
 _START_WITHIN_S = 20.0
 _REMOVE_WITHIN_S = 20.0
 _LIFTED_FROM = 16
+_GO = b"."
+_EXECUTED = b"+"
+_MAX_WORDS_BYTES = 256
 _SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
 
 
@@ -39,7 +45,16 @@ class Stdio:
 
 
 class FailedToStart(Exception):
-    """The runtime could not start the command; nothing of it ran. Its words are on stderr."""
+    """The command was not executed; nothing of it ran.
+
+    `step` and `error` are the helper's: what it tried, and the errno. Without them it was the
+    runtime that failed, whose words are on stderr.
+    """
+
+    def __init__(self, step: str = "", error: int = 0) -> None:
+        super().__init__(f"{step} {error}")
+        self.step = step
+        self.error = error
 
 
 class OciRuntime:
@@ -119,21 +134,45 @@ class OciRuntime:
         CHILDREN.own(pid)
         return pid
 
-    def execute(self, container: str, process: dict[str, Any], stdio: Stdio) -> int:
+    def execute(
+        self,
+        container: str,
+        process: dict[str, Any],
+        stdio: Stdio,
+        *,
+        take_in: Callable[[int], None],
+    ) -> int:
         """Starts a command. Returns its process id, owned by the caller, who must reap it.
 
-        Its arguments and environment travel in a memory file, never on disk.
-        Raises: FailedToStart, OutcomeUnknown (the runtime hung; something may have started).
+        `take_in` gets the process while it waits, before anything of the command runs. Arguments
+        and environment travel in a memory file, never on disk.
+        Raises: FailedToStart, Retryable (the runtime hung). Nothing of the command ran then.
         """
+        ours, theirs = socket.socketpair()
+        with ours:
+            with theirs:
+                command = self._spawn_command(container, process, stdio, control=theirs.fileno())
+            try:
+                take_in(command)
+                _let_go(ours)
+            except BaseException:
+                end_process(command)
+                raise
+        return command
+
+    def _spawn_command(
+        self, container: str, process: dict[str, Any], stdio: Stdio, *, control: int
+    ) -> int:
         # A file of its own, since runc makes a temporary one beside it.
         pid_file = self._bundle(container) / f"command-{next(self._numbers)}"
         with CHILDREN.starting(), _memory_file(json.dumps(process)) as given:
-            arguments = ("exec", "--detach", "--process", "/proc/self/fd/3", "--pid-file")
-            spawned = self._spawn(stdio, (*arguments, str(pid_file), container), (given,))
+            arguments = ("exec", "--detach", "--preserve-fds", "1", "--process", "/proc/self/fd/4")
+            words = (*arguments, "--pid-file", str(pid_file), container)
+            spawned = self._spawn(stdio, words, (control, given))
             try:
                 status = CHILDREN.reap_within(spawned, _START_WITHIN_S)
                 if status is None:
-                    raise OutcomeUnknown(f"{self.program} did not start the command in time")
+                    raise Retryable(f"{self.program} did not start the command in time")
                 if status != 0:
                     raise FailedToStart
                 command = int(pid_file.read_text(encoding="ascii"))
@@ -159,6 +198,25 @@ class OciRuntime:
         with contextlib.suppress(FileNotFoundError):
             return tuple(sorted(entry.name for entry in self.state.iterdir() if entry.is_dir()))
         return ()
+
+
+def _let_go(control: socket.socket) -> None:
+    """Tells the helper to go on, and waits until it is the command. Raises: FailedToStart."""
+    control.settimeout(_START_WITHIN_S)
+    said = b""
+    try:
+        control.sendall(_GO)
+        while len(said) < _MAX_WORDS_BYTES and (piece := control.recv(_MAX_WORDS_BYTES)):
+            said += piece
+    except TimeoutError as error:
+        raise Retryable("a command did not start in time") from error
+    except OSError as error:  # It has ended already, with its sandbox.
+        raise FailedToStart from error
+    step, _, number = said.removeprefix(_EXECUTED).decode("ascii", "replace").partition(" ")
+    if step and number.strip().isdigit():
+        raise FailedToStart(step, int(number))
+    if said != _EXECUTED:
+        raise FailedToStart
 
 
 @contextlib.contextmanager

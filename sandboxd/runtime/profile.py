@@ -1,10 +1,12 @@
 """The OCI configuration of a sandbox's container: what it sees, may do and may use.
 
 Its own user namespace, seven capabilities, no new privileges, the seccomp list, no network
-interface but lo, no control-group mount, masked kernel files. The init process is catatonit, bound
-read-only, because it survives a kill of everything else and reaps what is left.
+interface but lo, terminals of its own, no control-group mount, masked kernel files. The init
+process is catatonit, bound read-only, because it survives a kill of everything else and reaps what
+is left.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -26,9 +28,11 @@ INIT_PATH: Final = "/dev/init"
 FILES_PATH: Final = "/dev/files"
 DEFAULT_ENVIRONMENT: Final = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    "HOME": "/root",
     "LANG": "C.UTF-8",
+    "HOME": "",
 }
+"""An empty HOME becomes the user's own when the command starts (inside/start.h); without one the
+runtime would take root's."""
 _MASKED: Final = (
     "/proc/acpi",
     "/proc/asound",
@@ -59,6 +63,13 @@ _CPU_PERIOD_US: Final = 100_000
 _SHM: Final = "/dev/shm"  # noqa: S108 (a mount point inside the sandbox)
 _SHARE_OF_MEMORY: Final = 8
 _MAX_SHARED_BYTES: Final = 64 * 1024 * 1024
+_TERMINALS: Final = (
+    *("nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"),
+    "gid=5",  # tty
+    "max=64",  # All instances of devpts share the kernel's one supply (pty.max).
+)
+_SYSCTL: Final = {"net.ipv4.ip_unprivileged_port_start": "0"}
+"""The network is the sandbox's own: everybody in it may serve port 80."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,28 +92,46 @@ def container_configuration(container: Container) -> dict[str, Any]:
         "hostname": container.hostname,
         "root": {"path": str(container.rootfs), "readonly": False},
         "process": process_configuration(
-            argv=(INIT_PATH, "-P"), env={}, cwd="/", user=User(), nofile=container.limits.nofile
+            argv=(FILES_PATH, "init", container.hostname, INIT_PATH, "-P"),
+            env={},
+            nofile=container.limits.nofile,
         ),
         "mounts": _mounts(container),
         "linux": _linux(container),
     }
 
 
+def command_configuration(
+    *,
+    argv: tuple[str, ...],
+    env: Mapping[str, str],
+    cwd: str,
+    user: User | str,
+    nofile: int,
+) -> dict[str, Any]:
+    """The process object of a command. It begins as root and becomes its user by itself, whom it
+    finds in the sandbox (inside/start.h); the kernel then takes all capabilities away.
+    """
+    named = user if isinstance(user, str) else f"{user.uid}:{user.gid}"
+    words = (FILES_PATH, "start", "" if user == User() else named, cwd, *argv)
+    return process_configuration(argv=words, env=env, nofile=nofile)
+
+
 def process_configuration(
-    *, argv: tuple[str, ...], env: dict[str, str], cwd: str, user: User, nofile: int
+    *, argv: tuple[str, ...], env: Mapping[str, str], nofile: int
 ) -> dict[str, Any]:
     """A process object: of the init process and of each command."""
     names = list(CAPABILITIES)
     return {
         "terminal": False,
-        "user": {"uid": user.uid, "gid": user.gid, "umask": 0o022},
+        "user": {"uid": 0, "gid": 0, "umask": 0o022},
         "args": list(argv),
-        "env": [f"{key}={value}" for key, value in (DEFAULT_ENVIRONMENT | env).items()],
-        "cwd": cwd,
+        "env": [f"{key}={value}" for key, value in (DEFAULT_ENVIRONMENT | dict(env)).items()],
+        "cwd": "/",
         "capabilities": {
             "bounding": names,
-            "permitted": names if user.uid == 0 else [],
-            "effective": names if user.uid == 0 else [],
+            "permitted": names,
+            "effective": names,
         },
         "rlimits": [
             {"type": "RLIMIT_NOFILE", "soft": nofile, "hard": nofile},
@@ -122,6 +151,7 @@ def _mounts(container: Container) -> list[dict[str, Any]]:
         _mount("/proc", "proc", "proc", hardened),
         _mount("/dev", "tmpfs", "tmpfs", ["nosuid", "strictatime", "mode=755", size]),
         _mount(_SHM, "tmpfs", "shm", [*hardened, "mode=1777", size]),
+        _mount("/dev/pts", "devpts", "devpts", list(_TERMINALS)),
         _mount("/dev/mqueue", "mqueue", "mqueue", hardened),
         _mount("/sys", "sysfs", "sysfs", [*hardened, "ro"]),
         _mount(INIT_PATH, "bind", str(container.init), ["bind", "ro", "nosuid", "nodev"]),
@@ -147,6 +177,7 @@ def _linux(container: Container) -> dict[str, Any]:
         "gidMappings": [mapping],
         "resources": _resources(container.limits),
         "seccomp": seccomp_profile(),
+        "sysctl": dict(_SYSCTL),
         "maskedPaths": list(_MASKED),
         "readonlyPaths": list(_READ_ONLY),
     }

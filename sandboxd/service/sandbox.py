@@ -6,6 +6,7 @@ command runs; stopping ends the commands first. A sandbox that cannot be unmount
 """
 
 import contextlib
+import itertools
 import os
 import select
 import threading
@@ -15,7 +16,9 @@ from typing import Any
 
 from sandboxd.execution.capture import Room
 from sandboxd.execution.command import Command, Ended, Observe
+from sandboxd.execution.starting import explain_start
 from sandboxd.faults import Fault, OutcomeUnknown, Refused, Retryable
+from sandboxd.images.base import CommandBase
 from sandboxd.kernel.children import CHILDREN, is_ending
 from sandboxd.kernel.loops import loops_backed_by
 from sandboxd.kernel.steps import wait_until
@@ -53,7 +56,7 @@ class Sandbox:
         self.record = record
         self._node = node
         self._lifecycle = threading.RLock()
-        self._spawning = threading.Lock()
+        self._numbers = itertools.count()
         self._commands: dict[str, Command] = {}
         self._hidden: set[str] = set()
         self._init: int | None = None
@@ -172,11 +175,13 @@ class Sandbox:
 
         Raises: Retryable, Misconfigured, Refused (broken or being deleted).
         """
+        group = f"command-{next(self._numbers)}"
         with self._registered(operation, is_hidden=is_hidden) as command:
             attempt = partial(
                 command.run,
-                start=lambda stdio: self._start_command(process, stdio),
-                end=lambda: self._end_command(command),
+                start=lambda stdio: self._start_command(process, stdio, group),
+                explain=partial(explain_start, process),
+                end=lambda: self._node.cgroups.end_command(self.instance, group),
                 stdin=stdin,
                 timeout_s=timeout_s,
                 room=room,
@@ -224,28 +229,13 @@ class Sandbox:
             del self._commands[operation]
             self._hidden.discard(operation)
             command.close()
+            self._node.cgroups.drop_empty(self.instance)
 
-    def _start_command(self, process: dict[str, Any], stdio: Stdio) -> int:
-        with self._spawning:
-            try:
-                started = self._node.runtime.execute(self.instance, process, stdio)
-                reached("command started")
-                return started
-            except OutcomeUnknown:
-                self._end_all_but(self._running_pids())
-                raise
-
-    def _end_command(self, command: Command) -> None:
-        """Ends a command and what it left behind, but not the other commands' processes."""
-        with self._spawning:
-            self._end_all_but(self._running_pids() - {command.pid})
-
-    def _running_pids(self) -> set[int | None]:
-        return {command.pid for command in list(self._commands.values())}
-
-    def _end_all_but(self, pids: set[int | None]) -> None:
-        kept = [pid for pid in pids if pid is not None]
-        self._node.cgroups.end_commands(self.instance, init=self._init or 0, keep=kept)
+    def _start_command(self, process: dict[str, Any], stdio: Stdio, group: str) -> int:
+        take_in = partial(self._node.cgroups.take_in, self.instance, group)
+        started = self._node.runtime.execute(self.instance, process, stdio, take_in=take_in)
+        reached("command started")
+        return started
 
     def cancel(self, operation: str) -> Command | None:
         """Tells a command to end. Returns it, or None when it does not run here."""
@@ -287,9 +277,15 @@ class Sandbox:
         self._proxy = EgressProxy(self._node.config.egress, sandbox=self.record.name, init=init)
 
     @property
+    def base(self) -> CommandBase:
+        """What the image says about commands. Raises: Misconfigured."""
+        return self._node.catalog.base(self.record.image_digest)
+
+    @property
     def environment(self) -> dict[str, str]:
-        """What commands get beside their own environment."""
-        return {} if self.record.network == "none" else proxy_environment()
+        """What commands get beside their own environment: the image's, and the way out."""
+        way_out = {} if self.record.network == "none" else proxy_environment(self.record.name)
+        return dict(self.base.env) | way_out
 
     def _mount(self) -> None:
         records = self._node.records

@@ -16,7 +16,7 @@ from sandboxd.execution import files
 from sandboxd.execution.capture import Room
 from sandboxd.execution.command import Ended, Observe
 from sandboxd.faults import Busy, Refused, Retryable
-from sandboxd.runtime.profile import process_configuration
+from sandboxd.runtime.profile import command_configuration
 from sandboxd.service.garbage import Garbage
 from sandboxd.service.node import Node
 from sandboxd.service.operations import Operations, Request
@@ -53,6 +53,7 @@ from sandboxd.wire import (
     WriteFileRequest,
     decode_bytes,
     encode_bytes,
+    size_of_base64,
 )
 
 _CANCEL_WITHIN_S = 2.0
@@ -210,11 +211,11 @@ class Service:
             sandbox = self._registry.find(name, request.instance)
             ended = sandbox.execute(
                 request.operation,
-                process_configuration(
+                command_configuration(
                     argv=request.argv,
                     env=sandbox.environment | dict(request.env),
-                    cwd=request.cwd,
-                    user=request.user,
+                    cwd=request.cwd or sandbox.base.working_dir,
+                    user=sandbox.base.user if request.user is None else request.user,
                     nofile=sandbox.record.limits.nofile,
                 ),
                 stdin=decode_bytes(request.stdin_base64),
@@ -271,7 +272,7 @@ class Service:
         """POST /v1/sandboxes/{name}/files/write."""
 
         def check() -> str:
-            self._check_file_size(len(request.content_base64) * 3 // 4)
+            self._check_file_size(size_of_base64(request.content_base64))
             return self._registry.find(name, request.instance).instance
 
         def effect() -> FileWritten:
@@ -299,7 +300,7 @@ class Service:
     ) -> files.Answer:
         ended = sandbox.execute(
             f"files-{time.monotonic_ns()}-{threading.get_ident()}",
-            process_configuration(
+            command_configuration(
                 argv=argv, env={}, cwd="/", user=User(), nofile=sandbox.record.limits.nofile
             ),
             stdin=stdin,

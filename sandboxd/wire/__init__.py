@@ -120,6 +120,7 @@ from sandboxd.wire.terms import (
     Wire,
     decode_bytes,
     encode_bytes,
+    size_of_base64,
 )
 
 __all__ = [
@@ -218,6 +219,7 @@ __all__ = [
     "operation_path",
     "read_file_path",
     "sandbox_path",
+    "size_of_base64",
     "stop_path",
     "write_file_path",
 ]

@@ -29,6 +29,7 @@ from sandboxd.wire.terms import (
     NumericId,
     Operation,
     Wire,
+    size_of_base64,
 )
 
 
@@ -75,9 +76,11 @@ class ExecRequest(Wire):
     epoch: Epoch
     instance: Instance
     argv: tuple[str, ...] = Field(min_length=1, max_length=MAX_ARGUMENTS, repr=False)
-    cwd: AbsolutePath = Field(default="/", repr=False)
+    cwd: AbsolutePath | None = Field(default=None, repr=False)
+    """None: the WorkingDir of the image."""
     env: Mapping[str, str] = Field(default_factory=dict, max_length=MAX_ENVIRONMENT, repr=False)
-    user: User = User()
+    user: User | None = None
+    """None: the User of the image."""
     stdin_base64: Base64Text = Field(default="", repr=False)
     timeout_ms: int = Field(default=60_000, ge=1, le=MAX_TIMEOUT_MS)
     output_limit_bytes: int = Field(default=256 * 1024, ge=2, le=MAX_OUTPUT_BYTES)
@@ -93,7 +96,7 @@ class ExecRequest(Wire):
             raise ValueError("argv and env must not contain NUL bytes")
         if any(not key or "=" in key for key in self.env):
             raise ValueError("names of env must not be empty or contain '='")
-        if len(self.stdin_base64) > (MAX_STDIN_BYTES + 2) // 3 * 4:
+        if size_of_base64(self.stdin_base64) > MAX_STDIN_BYTES:
             raise ValueError(f"stdin must be at most {MAX_STDIN_BYTES} bytes")
         return self
 
@@ -132,7 +135,8 @@ class WriteFileRequest(Wire):
     instance: Instance
     path: AbsolutePath = Field(repr=False)
     content_base64: Base64Text = Field(repr=False, max_length=(MAX_FILE_BYTES + 2) // 3 * 4)
-    mode: int = Field(default=0o644, ge=0, le=0o777)
+    mode: int | None = Field(default=None, ge=0, le=0o777)
+    """None: the mode of the file that is replaced, 0644 for a new one."""
     create_parents: bool = False
 
 

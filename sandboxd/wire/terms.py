@@ -51,6 +51,11 @@ def decode_bytes(text: str) -> bytes:
         raise ValueError("not base64") from error
 
 
+def size_of_base64(text: str) -> int:
+    """How many bytes a `..._base64` field holds, without decoding it."""
+    return len(text) * 3 // 4 - len(text[-2:]) + len(text[-2:].rstrip("="))
+
+
 def _is_base64(text: str) -> str:
     decode_bytes(text)
     return text

@@ -63,14 +63,14 @@ class Daemon:
         assert self._process is not None
         return self._process.pid
 
-    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def command(self, *arguments: str, within_s: float = 60) -> subprocess.CompletedProcess[str]:
         """Runs the command line with this daemon's configuration."""
         return subprocess.run(
             [sys.executable, "-m", "sandboxd", "--config", str(self.config), *arguments],
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=within_s,
         )
 
     def start(self) -> None:

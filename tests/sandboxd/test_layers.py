@@ -92,10 +92,6 @@ def test_links_that_try_to_leave_the_tree_touch_nothing_outside(tmp_path: Path) 
     [
         lambda a: add(a, "hard", type=tarfile.LNKTYPE, linkname="../../../../etc/shadow"),
         lambda a: [
-            add(a, "s", type=tarfile.SYMTYPE, linkname="/etc/shadow"),
-            add(a, "hard", type=tarfile.LNKTYPE, linkname="s"),
-        ],
-        lambda a: [
             add(a, "loop", type=tarfile.SYMTYPE, linkname="loop"),
             add(a, "loop/file", b"x"),
         ],

@@ -47,6 +47,11 @@ PARTS = (
     SystemPart(package="docker-registry", without="pulling images is not tested", tests_only=True),
     SystemPart(package="curl", without="tests of sandbox egress are skipped", tests_only=True),
     SystemPart(package="git", without="tests of sandbox egress are skipped", tests_only=True),
+    SystemPart(package="umoci", without="layers have no second unpacker", tests_only=True),
+    SystemPart(package="strace", without="writing files safely is not tested", tests_only=True),
+    SystemPart(
+        package="mmdebstrap", without="no sandbox of a real Debian is tested", tests_only=True
+    ),
     SystemPart(package="chromium", without="tests of the chat page are skipped", tests_only=True),
     SystemPart(
         package="npm",
