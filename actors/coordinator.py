@@ -29,6 +29,7 @@ from actors.messages import (
 from actors.progress import ProgressSettings, report_progress
 from actors.restart import count_crash, note_ordered_stop
 from actors.sandbox_desk import SANDBOX_COMMANDS
+from actors.work_meter import WorkMeter
 from perlica.commands.names import CommandName
 from perlica.domain.approval import TicketState
 from perlica.domain.cancel import CancelToken
@@ -99,6 +100,7 @@ class TaskCoordinator(PerlicaActor):
         self._progress = progress
         self._wires = wires
         self._in_hand: _InHand | None = None
+        self._meter = WorkMeter()
         self._last_given: tuple[TaskId, int, TaskState, int] | None = None
         self._repeats = 0
         self._is_draining = False
@@ -263,14 +265,16 @@ class TaskCoordinator(PerlicaActor):
         task = self._tasks.active_task()
         if task is not None and self._has_run_out(task):
             self._end(task, after=TaskState.failed, reason=EndReason.wall_time)
-        elif task is not None and report_progress(self._database, task, self._progress):
+        elif task is not None and report_progress(
+            self._database, task, self._progress, worked_ms=self._meter.count(self._database, task)
+        ):
             tell_safely(self._wires.outbox, OutboxRung())
         for command in CommandStore(self._database).take_pending():
             self._obey(command.message_row)
         self._push()
 
     def _has_run_out(self, task: Task) -> bool:
-        return task.active_ms_at(now_ms()) > self._wall_time_ms
+        return self._meter.count(self._database, task) > self._wall_time_ms
 
     def _watch_session(self) -> None:
         """A step that does not end when asked holds all further tasks: the process must end."""

@@ -27,6 +27,7 @@ from actors.messages import (
     TaskRequested,
     TriggerRecalled,
 )
+from actors.restored import leave_undone
 from perlica.clients.napcat import InboundFrame
 from perlica.commands.answers import answer_malformed, answer_unknown
 from perlica.commands.grammar import FREE_TEXT_ARGUMENTS, Malformed, Parsed, Unknown
@@ -207,6 +208,8 @@ class Intake:
             attachments=item.attachments,
         )
         if row is None:
+            return []
+        if leave_undone(self.database, item):
             return []
         is_fresh = now_ms() - item.message.sent_at_ms <= self.settings.fresh_within_ms
         if item.message.from_history and not is_fresh:
