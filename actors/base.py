@@ -52,6 +52,8 @@ class Wires:
     outbox: Ref | None = None
     connection_fault: str = "not_connected"
     """Why NapCat is not ready, "" when it is; the reconciler keeps it."""
+    database_fault: str = ""
+    """What the last check of the database found, "" for nothing; the reconciler keeps it."""
 
 
 class PerlicaActor(pykka.ThreadingActor):

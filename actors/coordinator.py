@@ -29,6 +29,7 @@ from actors.messages import (
 from actors.progress import ProgressSettings, report_progress
 from actors.restart import count_crash, note_ordered_stop
 from actors.sandbox_desk import SANDBOX_COMMANDS
+from actors.work_meter import WorkMeter
 from perlica.commands.names import CommandName
 from perlica.domain.approval import LIVING_STATES, TicketState
 from perlica.domain.cancel import CancelToken
@@ -97,6 +98,7 @@ class TaskCoordinator(PerlicaActor):
         self._progress = progress
         self._wires = wires
         self._in_hand: _InHand | None = None
+        self._meter = WorkMeter()
         self._last_given: tuple[TaskId, int, TaskState, int] | None = None
         self._repeats = 0
         self._is_draining = False
@@ -116,16 +118,7 @@ class TaskCoordinator(PerlicaActor):
             self._ender.end(
                 interrupted, after=TaskState.failed, reason=EndReason.crashed_repeatedly
             )
-        self._end_what_the_stop_outlasted()
         self._give_up_unasked()
-
-    def _end_what_the_stop_outlasted(self) -> None:
-        """A running process ends a task in time; one that is too old now ran out while we were
-        stopped, and says so.
-        """
-        task = self._tasks.active_task()
-        if task is not None and self._has_run_out(task):
-            self._ender.end(task, after=TaskState.failed, reason=EndReason.service_stopped)
 
     def end(self) -> None:
         """Leave what is in hand to the next process and close the connection."""
@@ -269,14 +262,16 @@ class TaskCoordinator(PerlicaActor):
         task = self._tasks.active_task()
         if task is not None and self._has_run_out(task):
             self._end(task, after=TaskState.failed, reason=EndReason.wall_time)
-        elif task is not None and report_progress(self._database, task, self._progress):
+        elif task is not None and report_progress(
+            self._database, task, self._progress, worked_ms=self._meter.count(self._database, task)
+        ):
             tell_safely(self._wires.outbox, OutboxRung())
         for command in CommandStore(self._database).take_pending():
             self._obey(command.message_row)
         self._push()
 
     def _has_run_out(self, task: Task) -> bool:
-        return task.active_ms_at(now_ms()) > self._wall_time_ms
+        return self._meter.count(self._database, task) > self._wall_time_ms
 
     def _watch_session(self) -> None:
         """A step that does not end when asked holds all further tasks: the process must end."""

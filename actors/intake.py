@@ -28,6 +28,7 @@ from actors.messages import (
     TaskRequested,
     TriggerRecalled,
 )
+from actors.restored import leave_undone
 from perlica.clients.napcat import InboundFrame
 from perlica.commands.answers import answer_malformed, answer_unknown
 from perlica.commands.grammar import FREE_TEXT_ARGUMENTS, Malformed, Parsed, Unknown
@@ -211,10 +212,13 @@ class Intake:
             return []
         if MessageStore(self.database).has_twin(row):
             self._note_twin(item.message)
-        if not is_fresh(item.message, self.settings.fresh_within_ms):
-            if item.kind == "trigger":
-                self._count_missed()
+        if leave_undone(self.database, item):
             return []
+        if not is_fresh(item.message, self.settings.fresh_within_ms):
+            return self._count_missed(item)
+        return self._begin(row, item)
+
+    def _begin(self, row: RowId, item: Prepared) -> list[Told]:
         match item.command:
             case Parsed() as parsed:
                 return [self._store_command(row, item.message.user_id, parsed)]
@@ -329,9 +333,11 @@ class Intake:
             key=key, kind=kind, content=content, reply_to=reply_to, at_user=at_user
         )
 
-    def _count_missed(self) -> None:
-        service = ServiceStore(self.database)
-        service.set(_MISSED_KEY, str(int(service.find(_MISSED_KEY) or 0) + 1))
+    def _count_missed(self, item: Prepared) -> list[Told]:
+        if item.kind == "trigger":
+            service = ServiceStore(self.database)
+            service.set(_MISSED_KEY, str(int(service.find(_MISSED_KEY) or 0) + 1))
+        return []
 
     def announce_missed(self) -> bool:
         """Once all that waits is taken in: one line for the mentions that came too late; whether.

@@ -11,6 +11,7 @@ from perlica.protection import Channel, protect
 from perlica.stores.audit import AuditStore
 from perlica.stores.database import Database
 from perlica.stores.messages import MessageStore
+from perlica.stores.old_time import RESTORED_UNREAD_KEY
 from perlica.stores.service import ServiceStore
 
 _HELD_KEY = "intake_held_seq"
@@ -31,11 +32,12 @@ class StoredPosition:
 
     def hold(self, seq: int) -> None:
         """What follows `seq` may be incomplete, also over a crash, until `release`."""
-        self._set(str(seq))
+        self._set(_HELD_KEY, str(seq))
 
     def release(self) -> None:
-        """Everything that could be read back is stored."""
-        self._set(_NOT_HELD)
+        """Everything that could be read back is stored, also what was sent before a restore."""
+        self._set(_HELD_KEY, _NOT_HELD)
+        self._set(RESTORED_UNREAD_KEY, "")
 
     def report_gap(self, gap: Gap) -> None:
         """Audit messages that could not be read back."""
@@ -45,9 +47,9 @@ class StoredPosition:
                 "intake.gap", actor="napcat", detail=protect(facts, Channel.AUDIT)
             )
 
-    def _set(self, value: str) -> None:
+    def _set(self, key: str, value: str) -> None:
         with Database.open(self.database_path) as database:
-            if (ServiceStore(database).find(_HELD_KEY) or _NOT_HELD) == value:
+            if (ServiceStore(database).find(key) or "") == value:
                 return
             with database.transaction():
-                ServiceStore(database).set(_HELD_KEY, value)
+                ServiceStore(database).set(key, value)

@@ -31,9 +31,11 @@ class ProgressSettings:
     language: Language
 
 
-def report_progress(database: Database, task: Task, settings: ProgressSettings) -> bool:
+def report_progress(
+    database: Database, task: Task, settings: ProgressSettings, *, worked_ms: int
+) -> bool:
     """Queue the line that is due now, if one is; whether it did. The key makes each line once."""
-    number = _due_line(task, settings)
+    number = _due_line(task, settings, worked_ms)
     if number is None:
         return False
     text = say_progress(
@@ -56,9 +58,8 @@ def report_progress(database: Database, task: Task, settings: ProgressSettings) 
     return bool(added)
 
 
-def _due_line(task: Task, settings: ProgressSettings) -> int | None:
+def _due_line(task: Task, settings: ProgressSettings, worked_ms: int) -> int | None:
     """The number of the line that belongs to this moment, None where there is none."""
-    worked_ms = task.active_ms_at(now_ms())
     if task.state not in _WORKING or worked_ms < settings.after_ms:
         return None
     number = (worked_ms - settings.after_ms) // settings.every_ms

@@ -16,6 +16,7 @@ from actors.messages import (
     SelfMessageSeen,
     Tick,
 )
+from actors.restored import announce_undone
 from perlica.clients.napcat.inbound import InboundQueue
 from perlica.stores.database import Database
 
@@ -68,7 +69,8 @@ class Protection(PerlicaActor):
             for bell in self._intake.take(frames):
                 tell_safely(self._hearer_of(bell), bell)
             tell_safely(self._wires.outbox, OutboxRung())
-        if self._intake.announce_missed():
+        is_told = announce_undone(self._database, self._settings.language)
+        if self._intake.announce_missed() or is_told:
             tell_safely(self._wires.outbox, OutboxRung())
 
     def _hearer_of(self, bell: Told) -> Ref | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from actors.base import Alarm, PerlicaActor, Wires, tell_safely
+from actors.database_watch import DatabaseWatch
 from actors.disk_pressure import DiskWatch
 from actors.looking import NodeLooker, ReadCluster, start_looking
 from actors.messages import ConnectionChanged, FramesWaiting, OutboxRung, SandboxOrdered, Tick
@@ -108,6 +109,9 @@ class Reconciler(PerlicaActor):
         self._ask_again = _Every(_UNKNOWN_EVERY_S)
         self._clean_up = _Every(_RETENTION_EVERY_S)
         self._disk = _Every(_DISK_EVERY_S)
+        self._database_watch = DatabaseWatch(
+            database_path, language=language, tell_health=self._tell_health
+        )
         self._lookers: tuple[NodeLooker, ...] = ()
         self._node_states: dict[str, NodeState] = {}
 
@@ -198,6 +202,8 @@ class Reconciler(PerlicaActor):
             self._clean()
         if self._disk.is_due() and self._disk_watch.look():
             self._disk.again()
+        if self._database_watch.look(self._database):
+            self._ring_outbox()
 
     def _take_care(self) -> None:
         """Looks first, so that what is done next rests on them; a busy database costs a second."""
@@ -218,6 +224,9 @@ class Reconciler(PerlicaActor):
         if state is NodeState.alive and before is not NodeState.alive:
             self._keeper.ask_again()
         self._ring_outbox()
+
+    def _tell_health(self, fault: str) -> None:
+        self._wires.database_fault = fault
 
     def _ring_outbox(self) -> None:
         tell_safely(self._wires.outbox, OutboxRung())

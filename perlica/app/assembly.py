@@ -24,6 +24,7 @@ from actors.serializer import SandboxSerializer, SerializerRunner
 from actors.session import AgentSession
 from perlica.app import parts
 from perlica.app.config import Config
+from perlica.app.policy_change import context_version
 from perlica.app.secrets import Secrets
 from perlica.app.supervision import Supervisor
 from perlica.clients.model.settings import open_client
@@ -253,7 +254,7 @@ class Assembly:
             opening=Opening(
                 database=database,
                 system=build_system(context, language=language),
-                context_version=config.context.version,
+                context_version=context_version(config),
                 limits=parts.window_limits(config),
                 zone=zone,
             ),

@@ -63,6 +63,7 @@ def health_facts(
     """What the health server is told of the running parts."""
     return HealthFacts(
         connection_fault=lambda: wires.connection_fault,
+        database_fault=lambda: wires.database_fault,
         actors=supervisor.alive,
         queues=lambda: {"inbound": inbound.waiting_frames, **supervisor.inboxes()},
         dropped=lambda: asdict(inbound.dropped),

@@ -12,6 +12,7 @@ from actors.sandbox_desk import Members
 from perlica.app.config import Config
 from perlica.app.config.sections import SandboxSection
 from perlica.app.gate_report import judge_settings
+from perlica.app.policy_change import context_version
 from perlica.app.secrets import Secrets
 from perlica.clients.model.settings import Api, Dialect, MaxTokensField, ModelSettings
 from perlica.clients.napcat import CatchUpSettings, NapCatSettings
@@ -105,7 +106,7 @@ def intake_settings(config: Config, policy_version: str) -> IntakeSettings:
         busy_every_ms=max(1, int(config.outbox.busy_every_s * 1000)),
         receipt_emoji_id=config.outbox.receipt_emoji_id,
         policy_version=policy_version,
-        context_version=config.context.version,
+        context_version=context_version(config),
     )
 
 
@@ -269,12 +270,5 @@ def wrap_settings(config: Config) -> WrapSettings:
 
 
 def retention_ages(config: Config) -> RetentionAges:
-    """How long records are kept."""
-    section = config.retention
-    return RetentionAges(
-        message_ms=section.messages_days * _DAY_MS,
-        session_ms=section.sessions_days * _DAY_MS,
-        tool_output_ms=section.outputs_days * _DAY_MS,
-        audit_ms=section.audit_days * _DAY_MS,
-        ticket_ms=section.tickets_days * _DAY_MS,
-    )
+    """How long records are kept: by the specification's fixed ages but for messages."""
+    return RetentionAges(message_ms=config.retention.messages_days * _DAY_MS)

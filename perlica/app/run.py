@@ -3,13 +3,9 @@
 Called by `perlica run`; what is started here is stopped here.
 """
 
-import fcntl
 import logging
-import os
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from actors.base import Alarm, Wires
@@ -18,14 +14,15 @@ from perlica.app import parts
 from perlica.app.assembly import Assembly
 from perlica.app.config import Config
 from perlica.app.gate_report import admission, read_report
+from perlica.app.instance import only_instance
 from perlica.app.layout import database_path
 from perlica.app.logs import start_logging
 from perlica.app.outlets import health_facts, outlets
+from perlica.app.policy_change import note_rules
 from perlica.app.protection_rules import put_in_force
 from perlica.app.secrets import read_secrets
 from perlica.app.supervision import EXIT_NOT_STARTED, NotStarted, Supervisor, stopping
 from perlica.clients.sandboxd import SandboxdClient
-from perlica.domain.errors import Misconfigured
 from perlica.gateway.policy_file import read_policy
 from perlica.health import install_stack_printer
 from perlica.sandboxes.image import adopt_image
@@ -35,8 +32,6 @@ from perlica.stores.migrations import check_target, migrate
 from perlica.stores.service import ServiceStore
 
 _log = logging.getLogger(__name__)
-
-_LOCK_NAME = "perlica.lock"
 
 
 def run_service(config: Config, *, alarm: Alarm | None = None) -> int:
@@ -50,9 +45,8 @@ def run_service(config: Config, *, alarm: Alarm | None = None) -> int:
     policy = read_policy(config.policy.file)
     put_in_force(config.protection.rules_file)
     state_dir = config.service.state_dir
-    state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     alarm = alarm or Alarm()
-    with _only_instance(state_dir / _LOCK_NAME):
+    with only_instance(state_dir):
         path = database_path(state_dir)
         versions = {
             "version": __version__,
@@ -61,12 +55,15 @@ def run_service(config: Config, *, alarm: Alarm | None = None) -> int:
             "policy": policy.version,
         }
         _log.info("starting", extra=versions)
+        nodes = _prepare_database(config, path)
+        with Database.open(path) as database:
+            note_rules(database, config, policy)
         supervisor = Supervisor(alarm=alarm, stop_within_s=config.service.stop_within_s)
         assembly = Assembly(
             config=config,
             secrets=secrets,
             policy=policy,
-            nodes=_prepare_database(config, path),
+            nodes=nodes,
             database_path=path,
             alarm=alarm,
             supervisor=supervisor,
@@ -104,31 +101,13 @@ def _prepare_database(config: Config, path: Path) -> Nodes | None:
         is_on = all(capability.on for capability in config.capabilities())
         if section is None or not is_on:
             return None
-        adopt_image(database, parts.image_of(section))
+        adopt_image(database, parts.image_of(section), language=config.service.language)
         epoch = ServiceStore(database).epoch()
     proved = not any(capability.experimental for capability in config.capabilities())
     reported = section.gate_report
     admit = admission(read_report(reported)) if proved and reported else None
     settings = parts.node_settings(section, epoch, admit=admit)
     return Nodes({node: SandboxdClient(each) for node, each in settings.items()})
-
-
-@contextmanager
-def _only_instance(path: Path) -> Iterator[None]:
-    """Hold the lock of the state directory. Raises: Misconfigured when another process has it."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise Misconfigured(
-                "already_running",
-                f"another perlica runs with {path.parent}",
-                remedy="stop it first, or give this one a service.state_dir of its own",
-            ) from error
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _hear_signals() -> threading.Event:

@@ -78,7 +78,6 @@ class EndReason(StrEnum):
     internal_fault = "internal_fault"
     too_large = "too_large"
     restored = "restored"
-    service_stopped = "service_stopped"
 
 
 UNMET: Final = frozenset(

@@ -3,9 +3,11 @@
 Wiring reads it once; the gateway judges every plan with it.
 """
 
+import hashlib
 import os
 import stat
 import tomllib
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
@@ -13,15 +15,17 @@ from types import MappingProxyType
 from perlica.domain.errors import Misconfigured
 from perlica.domain.plan import Level
 from perlica.domain.policy import Policy
+from perlica.gateway.policy_floor import require_floor
 
+_DIGITS = 12
 _REMEDY = "compare it with the packaged perlica/gateway/policy.toml"
 
 
 def read_policy(path: Path | None) -> Policy:
-    """The policy in `path`, or the packaged one.
+    """The policy in `path`, or the packaged one; its version ends in a hash of what it says.
 
     Raises: Misconfigured when the file is missing, not TOML, of another shape, or not ours alone
-    to write.
+    to write; when it lies below the specification's floor.
     """
     try:
         text = (
@@ -75,7 +79,15 @@ def _policy_of(table: dict[str, object]) -> Policy:
                 text = f"policy: {pair[0]} in scope {pair[1]} stands twice"
                 raise Misconfigured("policy_twice", text, remedy=_REMEDY)
             levels[pair] = level
-    return Policy(version=version, levels=MappingProxyType(levels))
+    return require_floor(
+        Policy(version=f"{version}#{_digest_of(levels)}", levels=MappingProxyType(levels))
+    )
+
+
+def _digest_of(levels: Mapping[tuple[str, str], Level]) -> str:
+    """A short hash of what the policy says: a table that was changed is another version."""
+    said = [f"{action}\0{scope}\0{level}" for (action, scope), level in sorted(levels.items())]
+    return hashlib.sha256("\n".join(said).encode()).hexdigest()[:_DIGITS]
 
 
 def _pairs_of(section: object, level: Level) -> list[tuple[str, str]]:

@@ -26,11 +26,17 @@ def no_queues() -> Mapping[str, int]:
     return {}
 
 
+def no_fault() -> str:
+    """For a process whose database nobody checks."""
+    return ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthFacts:
     """Filled by wiring. The callables are called in the health server's threads and must not block.
 
-    `connection_fault` gives "" when NapCat is ready, otherwise a code; `actors` says of each actor
+    `connection_fault` gives "" when NapCat is ready, otherwise a code; `database_fault` the code of
+    what the last check of the database found; `actors` says of each actor
     by name whether it lives; `queues` gives the length of queues by name, such as `inbound`;
     `dropped` gives how many of NapCat's frames were dropped since the start, by reason;
     `versions` become the labels of `perlica_info`.
@@ -40,4 +46,5 @@ class HealthFacts:
     actors: Callable[[], Mapping[str, bool]]
     queues: Callable[[], Mapping[str, int]] = no_queues
     dropped: Callable[[], Mapping[str, int]] = no_queues
+    database_fault: Callable[[], str] = no_fault
     versions: Mapping[str, str] = field(default_factory=dict)

@@ -110,6 +110,10 @@ class Levels:
         self.sandboxes = gauge("sandboxes", "Sandboxes that hold a slot.", "state")
         self.slots_free = gauge("sandbox_slots_free", "Sandboxes that could still be made.")
         self.database = gauge("database_bytes", "Size of the database file.")
+        self.database_checked = gauge(
+            "database_checked_timestamp_seconds", "When its pages were checked last; 0: never."
+        )
+        self.database_faults = gauge("database_faults", "Faults that the last check found.")
         self.wal = gauge("database_wal_bytes", "Size of its write-ahead log.")
         self.disk_free = gauge("disk_free_bytes", "Free bytes of the state directory's disk.")
         self.disk_wanted = gauge("disk_wanted_bytes", "Free bytes that it must have left.")

@@ -11,7 +11,7 @@ from perlica.domain.task import FINAL_STATES, TaskState
 from perlica.health.instruments import Levels
 from perlica.stores.backup import LAST_BACKUP_KEY, list_backups
 from perlica.stores.database import Database
-from perlica.stores.health import measure
+from perlica.stores.health import last_check, measure
 from perlica.stores.model_standing import SERVICE_TROUBLES, read_model_standing
 from perlica.stores.service import ServiceStore
 
@@ -64,6 +64,9 @@ def read_levels(database: Database, levels: Levels) -> None:
     for state in sorted(OCCUPYING):
         levels.sandboxes.labels(state.value).set(living.get(state.value, 0))
     levels.slots_free.set(MAX_SANDBOXES - sum(living.values()))
+    checked = last_check(database)
+    levels.database_checked.set(checked.at_ms / 1000)
+    levels.database_faults.set(len(checked.faults))
     # Remembered by the database, so that one that was moved elsewhere counts too.
     levels.backup.set(int(ServiceStore(database).find(LAST_BACKUP_KEY) or 0) / 1000)
 

@@ -61,9 +61,13 @@ class Readiness:
         fault = self._facts.connection_fault()
         return Answer(
             connection_fault=self._words.admit(fault) if fault else "",
-            database_fault=self._look_at_database(),
+            database_fault=self._look_at_database() or self._checked_fault(),
             dead_actors=self.find_dead(),
         )
+
+    def _checked_fault(self) -> str:
+        fault = self._facts.database_fault()
+        return self._words.admit(fault) if fault else ""
 
     def find_dead(self) -> tuple[str, ...]:
         """Names of actors that do not live; the process is about to end with them."""

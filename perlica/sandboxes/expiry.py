@@ -4,16 +4,21 @@ The spec: 连续七天无活跃触碰进入删除. Only real uses move `last_act
 shorten the time that a sandbox was made with, never lengthen it.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from perlica.domain.sandbox import SandboxState
 from perlica.sandboxes.lifecycle import Deletion, LifecycleAction
+from perlica.stores.database import Database
 from perlica.stores.sandboxes import SandboxRow
+from perlica.stores.service import ServiceStore
 
 DUE_FOR_S: Final = 3_600.0
 """A sandbox is deleted once it was due for an hour without a break, by the monotonic clock."""
+_DUE_KEY: Final = "sandboxes_due_s"
+_KEEP_EVERY_S: Final = 60.0
 _EXPIRING: Final = frozenset({SandboxState.ready, SandboxState.stopped})
 
 
@@ -37,16 +42,47 @@ class Settling:
 
     A single look can be wrong: a wall clock that jumped ahead, by a bad battery or before its first
     synchronisation, makes every sandbox due at once, and a deleted one does not come back. Times
-    are monotonic seconds; a restart begins anew.
+    are monotonic seconds. `due_s` is what was counted of each row: kept over a restart, so that a
+    service that restarts often expires its sandboxes too; time without a look does not count.
     """
 
     due_for_s: float = DUE_FOR_S
-    _since_s: dict[int, float] = field(default_factory=dict)
+    due_s: dict[int, float] = field(default_factory=dict)
+    _looked_s: float | None = None
 
     def let_through(self, due: Sequence[Deletion], at_s: float) -> tuple[Deletion, ...]:
         """Of all deletions that are due now those that have been due long enough."""
-        self._since_s = {one.row.id: self._since_s.get(one.row.id, at_s) for one in due}
-        return tuple(one for one in due if at_s - self._since_s[one.row.id] >= self.due_for_s)
+        passed_s = 0.0 if self._looked_s is None else at_s - self._looked_s
+        self._looked_s = at_s
+        self.due_s = {
+            one.row.id: self.due_s[one.row.id] + passed_s if one.row.id in self.due_s else 0.0
+            for one in due
+        }
+        return tuple(one for one in due if self.due_s[one.row.id] >= self.due_for_s)
+
+
+class SettlingStore:
+    """What was counted, in the database: written once a minute, and when a row comes or goes."""
+
+    def __init__(self, database: Database) -> None:
+        """Work on this connection."""
+        self._database = database
+        self._kept: dict[int, float] = {}
+
+    def read(self) -> dict[int, float]:
+        """What an earlier process counted."""
+        text = ServiceStore(self._database).find(_DUE_KEY) or "{}"
+        self._kept = {int(row): float(due_s) for row, due_s in json.loads(text).items()}
+        return dict(self._kept)
+
+    def keep(self, due_s: Mapping[int, float]) -> None:
+        """Write what is worth writing, in a transaction of its own."""
+        is_same = due_s.keys() == self._kept.keys()
+        if is_same and all(due_s[row] - kept < _KEEP_EVERY_S for row, kept in self._kept.items()):
+            return
+        with self._database.transaction():
+            ServiceStore(self._database).set(_DUE_KEY, json.dumps(dict(due_s)))
+        self._kept = dict(due_s)
 
 
 def _expiry_of(row: SandboxRow, idle_ms: int) -> Deletion:

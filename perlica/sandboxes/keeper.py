@@ -29,7 +29,7 @@ from perlica.domain.texts.sandboxes import (
 )
 from perlica.protection import Channel, protect
 from perlica.sandboxes import image_switch
-from perlica.sandboxes.expiry import Settling, find_expired
+from perlica.sandboxes.expiry import Settling, SettlingStore, find_expired
 from perlica.sandboxes.lifecycle import (
     Deletion,
     LifecycleAction,
@@ -65,9 +65,12 @@ class Keeper:
     ring_outbox: Callable[[], None]
     settling: Settling = field(default_factory=Settling)
     _watched: set[OperationId] = field(default_factory=set)
+    _settling_store: SettlingStore = field(init=False)
 
     def __post_init__(self) -> None:
         """Whatever an earlier process left open is settled by the reconciler; its end is told."""
+        self._settling_store = SettlingStore(self.database)
+        self.settling.due_s = self._settling_store.read()
         self._watched |= {operation.id for operation in self._list_orders()}
         for action in LifecycleAction:
             if not may_happen_by_itself(self.policy, action):
@@ -123,7 +126,9 @@ class Keeper:
     def _expire(self) -> None:
         rows = SandboxStore(self.database).list_living()
         due = find_expired(rows, self.idle_ms, now_ms())
-        for deletion in self.settling.let_through(due, monotonic_s()):
+        expired = self.settling.let_through(due, monotonic_s())
+        self._settling_store.keep(self.settling.due_s)
+        for deletion in expired:
             self._queue(deletion)
 
     def _clean_up(self) -> None:

@@ -11,6 +11,7 @@ from perlica.domain.clock import now_ms
 from perlica.domain.ids import MessageId, RowId, UserId
 from perlica.protection import Channel, protect
 from perlica.stores.database import Database, Row
+from perlica.stores.deletions import DeletionLog
 from perlica.stores.messages import MESSAGE_AGE_MS, StoredMessage
 from perlica.stores.sealed import restored
 
@@ -29,6 +30,7 @@ WHERE recalled_at_ms IS NULL
         OR sent_message_id IS NULL AND state IN ('sending', 'unknown') AND NOT EXISTS (
             SELECT 1 FROM outbox_messages WHERE sent_message_id = :message_id))
     AND (:author IS NULL OR :author = (SELECT self_id FROM target_group))
+RETURNING id
 """
 
 
@@ -54,7 +56,8 @@ class AnswerStore:
     ) -> None:
         """Hide an answer that was taken back in the group; ids collide, so only one of ours."""
         bindings = {"message_id": message_id, "at_ms": at_ms, "author": author}
-        self._db.change(_RECALL, bindings)
+        if self._db.change(_RECALL, bindings):
+            DeletionLog.beside(self._db.path).note_recalled(message_id, author, at_ms)
 
 
 def _answer(row: Row) -> StoredMessage:

@@ -16,45 +16,37 @@ import apsw
 
 from perlica.domain.clock import now_ms
 from perlica.domain.errors import Misconfigured, Refused, Retryable
-from perlica.protection import Channel, protect
-from perlica.stores.audit import AuditStore
+from perlica.domain.ids import GroupId
 from perlica.stores.database import Database, connect
+from perlica.stores.deletions import LOG_IN_BACKUPS, DeletionLog, Deletions
 from perlica.stores.faults import translated
 from perlica.stores.health import Severity, check_database
 from perlica.stores.migrations import migrate
+from perlica.stores.old_time import RESTORED_FROM_KEY, Ended, end_old_time, hide_recalled
+from perlica.stores.ownership import give_to_owner, make_folder
 from perlica.stores.retention import Retention, RetentionAges
 from perlica.stores.service import ServiceStore
 
+__all__ = [
+    "LAST_BACKUP_KEY",
+    "RESTORED_FROM_KEY",
+    "Backup",
+    "Restored",
+    "back_up",
+    "list_backups",
+    "prune",
+    "restore_backup",
+    "verify",
+]
+
 LAST_BACKUP_KEY: Final = "last_backup_at_ms"
-RESTORED_FROM_KEY: Final = "restored_from"
-RESTORED_REASON: Final = "restored"
-"""Why tasks, tickets and sends of the old time ended."""
 _NAME: Final = "perlica-{second:%Y%m%dT%H%M%S}{ms:03d}Z.sqlite3"
 _NAME_PATTERN: Final = re.compile(r"perlica-(\d{8}T\d{6})(\d{3})Z\.sqlite3")
+_BESIDE: Final = ("-wal", "-shm", "-journal")
+"""What SQLite keeps beside a database and plays into whatever stands there."""
+_TARGET: Final = "SELECT group_id FROM target_group WHERE id = 1"
 # One file without a WAL beside it, readable where nothing can be written.
 _SINGLE_FILE: Final = "PRAGMA journal_mode = DELETE"
-
-_END_TASKS: Final = """
-UPDATE tasks SET state = 'failed', ended_at_ms = :now_ms, active_since_ms = NULL,
-    end_reason = :reason
-WHERE ended_at_ms IS NULL RETURNING id
-"""
-_VOID_TICKETS: Final = """
-UPDATE approvals SET state = 'void' WHERE state IN ('pending', 'approved') RETURNING id
-"""
-_ABANDON_OPERATIONS: Final = """
-UPDATE operations SET state = 'abandoned', ended_at_ms = :now_ms
-WHERE state = 'queued' RETURNING id
-"""
-_DOUBT_OPERATIONS: Final = """
-UPDATE operations SET state = 'unknown', outcome = json_object('reason', :reason)
-WHERE state = 'started' RETURNING id
-"""
-_HOLD_SENDS: Final = """
-UPDATE outbox_messages SET state = 'dead', last_error = :reason, updated_at_ms = :now_ms
-WHERE state IN ('queued', 'sending', 'unknown') RETURNING id
-"""
-_CLOSE_COMMANDS: Final = "UPDATE commands SET state = 'done' WHERE state = 'pending' RETURNING 1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,10 +85,11 @@ def back_up(db: Database, folder: Path) -> Backup:
     target = folder / _NAME.format(second=second, ms=made_at_ms % 1000)
     partial = target.with_name(target.name + ".partial")
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(folder)
         _copy(db.path, partial)
         verify(partial)
         _settle(partial, target)
+        DeletionLog(folder / LOG_IN_BACKUPS).absorb(DeletionLog.beside(db.path).read())
     except OSError as error:
         raise Misconfigured(
             "backup_failed", f"no backup in {folder}: {error.strerror}", remedy="check the folder"
@@ -154,28 +147,38 @@ def _made_at_ms(path: Path) -> int | None:
     return int(second.timestamp()) * 1000 + int(match[2])
 
 
-def restore_backup(backup: Path, target: Path, ages: RetentionAges | None = None) -> Restored:
+def restore_backup(
+    backup: Path,
+    target: Path,
+    ages: RetentionAges | None = None,
+    *,
+    group_id: GroupId | None = None,
+) -> Restored:
     """Make a usable database at `target` from a backup; there must be none yet.
 
     It gets a higher epoch, so that a node daemon starts nothing that belongs to the old time. Tasks
-    of that time are ended, their tickets void, started operations unknown, unsent messages held,
-    and everything that has expired meanwhile is deleted, all before it appears at `target`.
+    of that time are ended, their tickets void, operations under way unknown, unsent messages held;
+    what has expired, was deleted or recalled meanwhile is gone, all before it appears at `target`.
+    The caller keeps the service away. As root the files get the owner of the state directory.
 
-    Raises: Refused when there is a database at `target`; Misconfigured when the backup is damaged
-    or newer than this program.
+    Raises: Refused when a database, or what SQLite keeps beside one, is at `target`, or the backup
+    is of another group than `group_id`; Misconfigured when it is damaged or newer than this
+    program, or nothing can be written; StoreUnavailable when the disk is full.
     """
-    if target.exists():
-        raise Refused("database_exists", f"there is a database at {target}; move it away first")
+    _refuse_remains(target)
+    _refuse_company(backup)
     verify(backup)
+    _check_group(backup, group_id)
     partial = target.with_name(target.name + ".partial")
     _remove(partial)
+    log = DeletionLog.beside(target)
     try:
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(target.parent)
+        log.absorb(DeletionLog(backup.with_name(LOG_IN_BACKUPS)).read())
         _copy(backup, partial)
         version = migrate(partial)
-        with Database.open(partial) as db:
-            restored = _end_old_time(db, backup.name, version)
-            Retention(db, ages).run_to_end()
+        ended = _bring_to_now(partial, backup.name, ages, log.read())
+        _require_alone(partial)
         _settle(partial, target)
     except OSError as error:
         raise Misconfigured(
@@ -183,39 +186,86 @@ def restore_backup(backup: Path, target: Path, ages: RetentionAges | None = None
         ) from error
     finally:
         _remove(partial)
-    return restored
+    return Restored(
+        epoch=ended.epoch,
+        schema_version=version,
+        tasks_ended=ended.tasks,
+        tickets_void=ended.tickets,
+        operations_unknown=ended.operations,
+        sends_held=ended.sends,
+    )
 
 
-def _end_old_time(db: Database, origin: str, version: int) -> Restored:
-    at_ms = now_ms()
-    told = {"now_ms": at_ms, "reason": RESTORED_REASON}
-    with db.transaction():
-        service = ServiceStore(db)
-        service.set(RESTORED_FROM_KEY, origin)
-        tasks = db.change(_END_TASKS, told)
-        tickets = db.change(_VOID_TICKETS, told)
-        db.change(_ABANDON_OPERATIONS, told)
-        db.change(_CLOSE_COMMANDS, told)
-        epoch = service.raise_epoch(at_ms)
-        AuditStore(db).add_event(
-            "restored",
-            actor="operator",
-            detail=protect({"from": origin, "epoch": epoch}, Channel.AUDIT),
+def _bring_to_now(
+    path: Path, origin: str, ages: RetentionAges | None, deletions: Deletions
+) -> Ended:
+    """End what was under way and delete what is not to come back."""
+    with Database.open(path) as db:
+        ended = end_old_time(db, origin)
+        hide_recalled(db, deletions)
+        Retention(db, ages, deleted=deletions, is_logged=False).run_to_end()
+    return ended
+
+
+def _refuse_remains(target: Path) -> None:
+    """A log of another database beside a new one would be played into it at the first look."""
+    remains = [
+        path.name
+        for suffix in ("", *_BESIDE)
+        if os.path.lexists(path := target.with_name(target.name + suffix))
+    ]
+    if remains:
+        raise Refused(
+            "database_exists",
+            f"in {target.parent} there is {', '.join(remains)}",
+            remedy="move it away first, all of it together: these files are one database",
         )
-        return Restored(
-            epoch=epoch,
-            schema_version=version,
-            tasks_ended=len(tasks),
-            tickets_void=len(tickets),
-            operations_unknown=len(db.change(_DOUBT_OPERATIONS, told)),
-            sends_held=len(db.change(_HOLD_SENDS, told)),
+
+
+def _refuse_company(backup: Path) -> None:
+    """A backup is one file; a log beside it would be read into it, whosever it is."""
+    beside = [
+        path.name
+        for suffix in _BESIDE
+        if os.path.lexists(path := backup.with_name(backup.name + suffix))
+    ]
+    if beside:
+        raise Refused(
+            "backup_not_alone",
+            f"beside {backup.name} there is {', '.join(beside)}; a backup is one file",
+            remedy="copy the backup into a folder of its own and restore it from there",
+        )
+
+
+def _check_group(backup: Path, group_id: GroupId | None) -> None:
+    with Database.open(backup, read_only=True) as db:
+        row = db.query_one(_TARGET)
+    if group_id is not None and row is not None and row["group_id"] != group_id:
+        raise Refused(
+            "other_group",
+            f"{backup.name} belongs to group {row['group_id']}, not to {group_id}",
+            remedy="name a backup of this group, or correct napcat.group_id",
+        )
+
+
+def _require_alone(path: Path) -> None:
+    """Everything is in the one file. Raises: Misconfigured while somebody else reads it."""
+    if any(os.path.lexists(path.with_name(path.name + suffix)) for suffix in _BESIDE):
+        raise Misconfigured(
+            "restore_disturbed",
+            f"another program has {path.name} open; nothing was restored",
+            remedy="end it and restore again",
         )
 
 
 def _copy(source: Path, target: Path) -> None:
     """Copy by SQLite's online backup, in one step: a snapshot that later writers do not disturb."""
     _remove(target)
-    os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    descriptor = os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        give_to_owner(descriptor, target.parent)
+    finally:
+        os.close(descriptor)
     reader = connect(source, flags=apsw.SQLITE_OPEN_READONLY)
     try:
         writer = connect(target, flags=apsw.SQLITE_OPEN_READWRITE)
@@ -248,6 +298,6 @@ def _sync(path: Path) -> None:
 
 def _remove(path: Path) -> None:
     """Delete a database file with what SQLite keeps beside it."""
-    for suffix in ("", "-wal", "-shm"):
+    for suffix in ("", *_BESIDE):
         with suppress(FileNotFoundError, NotADirectoryError):
             path.with_name(path.name + suffix).unlink()

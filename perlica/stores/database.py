@@ -109,7 +109,8 @@ class Database:
     def close(self) -> None:
         """Close the connection; closing again does nothing."""
         self._check_thread()
-        self._connection.close()
+        with translated():
+            self._connection.close()
 
     def __enter__(self) -> Self:
         """Give the database; leaving the block closes it."""

@@ -46,9 +46,23 @@ _NEW_IDS: Final = ("tasks.id", "approvals.id")
 """Ids drawn at random: a clash means to draw again."""
 
 
+_PROGRAMMING: Final = (
+    apsw.BindingsError,
+    apsw.ConnectionClosedError,
+    apsw.CursorClosedError,
+    apsw.ExecutionCompleteError,
+    apsw.ForkingViolationError,
+    apsw.IncompleteExecutionError,
+    apsw.InvalidContextError,
+    apsw.MisuseError,
+    apsw.ThreadingViolationError,
+)
+"""Mistakes in our own code: they say nothing about the world, and nobody can do anything."""
+
+
 @contextmanager
 def translated() -> Iterator[None]:
-    """Run a block; an `apsw` error that says something about the world leaves it as one of ours.
+    """Run a block; whatever SQLite says about the world leaves it as an error of ours.
 
     Raises: Refused (a rule of the schema), StoreUnavailable (locked, full), Misconfigured (file).
     """
@@ -62,9 +76,11 @@ def translated() -> Iterator[None]:
         raise StoreUnavailable(
             "database_full", "the disk of the database is full", remedy="free disk space"
         ) from error
-    except (apsw.CorruptError, apsw.NotADBError) as error:
+    except (apsw.CorruptError, apsw.NotADBError, apsw.FormatError) as error:
         raise Misconfigured(
-            "database_corrupt", "the database is damaged", remedy="restore a backup"
+            "database_corrupt",
+            "the database is damaged",
+            remedy="`perlica doctor` says where; restore a backup, or rebuild the index alone",
         ) from error
     except (apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError) as error:
         raise Misconfigured(
@@ -72,6 +88,43 @@ def translated() -> Iterator[None]:
             f"the database cannot be read or written ({type(error).__name__})",
             remedy="check the disk and the permissions of the database's directory",
         ) from error
+    except _PROGRAMMING:
+        raise
+    except (apsw.NoFTS5Error, apsw.ExtensionLoadingError) as error:
+        raise Misconfigured(
+            "no_full_text",
+            "this SQLite has no full-text search (FTS5)",
+            remedy="install apsw from its wheel, which brings an SQLite of its own",
+        ) from error
+    except apsw.SQLError as error:
+        raise _unfit_schema(str(error)) from error
+    except apsw.Error as error:
+        raise Misconfigured(
+            "database_fault",
+            f"SQLite failed ({type(error).__name__})",
+            remedy="`perlica doctor` looks at the database; restore a backup if it is damaged",
+        ) from error
+
+
+def _unfit_schema(said: str) -> PerlicaError:
+    """A table or column that the program expects is not there, or its SQL cannot be read."""
+    if "fts5" in said and "no such module" in said:
+        return Misconfigured(
+            "no_full_text",
+            "this SQLite has no full-text search (FTS5)",
+            remedy="install apsw from its wheel, which brings an SQLite of its own",
+        )
+    if "no such table" in said and said.endswith("message_index"):
+        return Misconfigured(
+            "index_missing",
+            "the search index is missing or damaged",
+            remedy="stop the service and run `perlica rebuild-index`",
+        )
+    return Misconfigured(
+        "schema_unfit",
+        f"the database's schema is not what the program expects: {said}",
+        remedy="`perlica doctor` looks at the database; restore a backup if it is damaged",
+    )
 
 
 def _broken_rule(said: str) -> PerlicaError:

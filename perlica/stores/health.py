@@ -4,23 +4,32 @@ The reconciler looks at the start and daily, `perlica doctor` whenever asked. Lo
 connection of its own, read-only, and holds no lock that a writer would feel.
 """
 
+import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from perlica.domain.clock import now_ms
 from perlica.domain.errors import PerlicaError
 from perlica.stores.database import Database
 from perlica.stores.migrations import APPLICATION_ID
+from perlica.stores.service import ServiceStore
 
 MIN_FREE_BYTES: Final = 512 * 1024 * 1024
 MAX_WAL_BYTES: Final = 256 * 1024 * 1024
 _PRIVATE_MODE: Final = 0o077
+_CHECKED_KEY: Final = "database_checked_at_ms"
+_FAULTS_KEY: Final = "database_faults"
+_INDEX: Final = "message_index"
+REBUILD: Final = "stop the service and run `perlica rebuild-index`"
 
 _APPLICATION_ID: Final = "PRAGMA application_id"
 _QUICK_CHECK: Final = "PRAGMA quick_check(5)"
 _FOREIGN_KEY_CHECK: Final = "PRAGMA foreign_key_check"
+_HAS_INDEX: Final = "SELECT 1 FROM sqlite_schema WHERE name = 'message_index'"
 
 
 class Severity(StrEnum):
@@ -76,6 +85,30 @@ def check_database(path: Path, limits: HealthLimits | None = None) -> tuple[Find
     return (*_check_content(path), *_check_sizes(path, limits), *_check_mode(path))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastCheck:
+    """When the running service looked last (0: never), and the codes of the faults it found."""
+
+    at_ms: int
+    faults: tuple[str, ...]
+
+
+def keep_check(db: Database, faults: Sequence[Finding]) -> None:
+    """Remember the look of this moment, in the caller's transaction."""
+    service = ServiceStore(db)
+    service.set(_CHECKED_KEY, str(now_ms()))
+    service.set(_FAULTS_KEY, json.dumps([fault.code for fault in faults]))
+
+
+def last_check(db: Database) -> LastCheck:
+    """What the last look of the running service found."""
+    service = ServiceStore(db)
+    return LastCheck(
+        at_ms=int(service.find(_CHECKED_KEY) or 0),
+        faults=tuple(json.loads(service.find(_FAULTS_KEY) or "[]")),
+    )
+
+
 def _check_content(path: Path) -> tuple[Finding, ...]:
     """Pages, indexes (the search index among them) and references."""
     try:
@@ -83,6 +116,7 @@ def _check_content(path: Path) -> tuple[Finding, ...]:
             (header,) = db.query(_APPLICATION_ID)
             damage = [row["quick_check"] for row in db.query(_QUICK_CHECK)]
             dangling = db.query(_FOREIGN_KEY_CHECK)
+            has_index = bool(db.query(_HAS_INDEX))
     except PerlicaError as error:
         return (_fault(error.code, error.text, error.remedy),)
     findings = []
@@ -90,14 +124,22 @@ def _check_content(path: Path) -> tuple[Finding, ...]:
         text = "the file is empty or belongs to another program"
         findings.append(_fault("not_our_database", text, "check the path in the configuration"))
     if damage != ["ok"]:
-        text = f"the quick check found {len(damage)} faults, the first: {damage[0]}"
-        findings.append(_fault("database_corrupt", text, "stop and restore a backup"))
+        findings.append(_damage(damage))
+    if header["application_id"] == APPLICATION_ID and not has_index:
+        findings.append(_fault("index_missing", "there is no search index", REBUILD))
     if dangling:
         text = (
             f"{len(dangling)} rows refer to rows that are gone, the first in {dangling[0]['table']}"
         )
         findings.append(_fault("database_dangling", text, "stop and restore a backup"))
     return tuple(findings)
+
+
+def _damage(damage: Sequence[str]) -> Finding:
+    text = f"the quick check found {len(damage)} faults, the first: {damage[0]}"
+    if all(_INDEX in line for line in damage):
+        return _fault("index_corrupt", text, REBUILD)
+    return _fault("database_corrupt", text, "stop and restore a backup")
 
 
 def _check_sizes(path: Path, limits: HealthLimits) -> tuple[Finding, ...]:

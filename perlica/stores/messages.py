@@ -16,6 +16,7 @@ from perlica.domain.message import IncomingGroupMessage
 from perlica.protection import Protected, restore
 from perlica.stores import message_statements as statements
 from perlica.stores.database import Database, Row
+from perlica.stores.deletions import DeletionLog
 from perlica.stores.literal import fold, match_query
 from perlica.stores.sealed import columns, restored
 
@@ -303,6 +304,8 @@ class MessageStore:
         """
         bindings = {"message_id": message_id, "at_ms": at_ms, "author": author}
         rows = self._db.change(_MARK_RECALLED, bindings)
+        if rows:
+            DeletionLog.beside(self._db.path).note_recalled(message_id, author, at_ms)
         return tuple(RowId(row["id"]) for row in rows)
 
     def last_seq(self) -> int | None:

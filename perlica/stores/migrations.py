@@ -20,6 +20,7 @@ from perlica.domain.clock import now_ms
 from perlica.domain.errors import Misconfigured, Refused
 from perlica.stores.database import Database, connect
 from perlica.stores.faults import translated
+from perlica.stores.ownership import give_to_owner, make_folder
 
 APPLICATION_ID: Final = 0x5065726C
 """`Perl` in the header of the file: a database of somebody else is not touched."""
@@ -123,9 +124,13 @@ def _folder() -> Traversable:
 def _make_file(path: Path) -> None:
     """The empty file before SQLite sees it, so that it is never readable by others."""
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        path.chmod(0o600)
+        make_folder(path.parent)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.fchmod(descriptor, 0o600)
+            give_to_owner(descriptor, path.parent)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise Misconfigured(
             "database_unusable",
@@ -199,7 +204,7 @@ def _apply(connection: apsw.Connection, step: Migration) -> None:
             connection.execute(_VERSIONS_TABLE)
             connection.execute(step.sql).fetchall()
             connection.execute(_RECORD, record)
-    except (apsw.Error, Refused) as error:
+    except (Refused, Misconfigured) as error:
         raise Misconfigured(
             "migration_failed", f"step {step.version} failed: {error}; nothing of it was kept"
         ) from error

@@ -67,7 +67,7 @@ RETURNING id
 """
 _NEXT_DUE: Final = """
 SELECT * FROM outbox_messages AS due
-WHERE state = 'queued' AND not_before_ms <= :now_ms AND NOT EXISTS (
+WHERE state = 'queued' AND (not_before_ms <= :now_ms OR updated_at_ms > :now_ms) AND NOT EXISTS (
     SELECT 1 FROM outbox_messages AS earlier
     WHERE earlier.message_key = due.message_key AND earlier.part < due.part
         AND earlier.state IN ('queued', 'sending', 'unknown'))

@@ -15,6 +15,7 @@ from typing import Final
 
 from perlica.domain.clock import monotonic_s, now_ms
 from perlica.stores.database import Database
+from perlica.stores.deletions import DeletionLog, Deletions
 
 _DAY_MS: Final = 86_400_000
 TRANSACTION_S: Final = 0.025
@@ -150,10 +151,23 @@ class Cleaned:
 class Retention:
     """Deletes expired records on a connection of the reconciler's."""
 
-    def __init__(self, db: Database, ages: RetentionAges | None = None) -> None:
-        """Keep records by these ages; under disk pressure the caller gives shorter ones."""
+    def __init__(
+        self,
+        db: Database,
+        ages: RetentionAges | None = None,
+        *,
+        deleted: Deletions | None = None,
+        is_logged: bool = True,
+    ) -> None:
+        """Keep records by these ages; under disk pressure the caller gives shorter ones.
+
+        What was `deleted` before goes again, whatever its age. Unless it is not to be logged, each
+        deletion stands in the deletion log before it happens.
+        """
         self._db = db
         self._ages = RetentionAges() if ages is None else ages
+        self._deleted = Deletions() if deleted is None else deleted
+        self._log = DeletionLog.beside(db.path) if is_logged else None
         self._at_once: dict[str, int] = {}
 
     def clean_up(
@@ -167,7 +181,7 @@ class Retention:
         Raises: Retryable when the database is locked, Misconfigured when it cannot be written.
         """
         until_s = monotonic_s() + within_s
-        limits = self._ages.limits(now_ms())
+        limits = self._limits()
         rows: dict[str, int] = {}
         is_through = False
         while not is_through and monotonic_s() < until_s:
@@ -187,12 +201,19 @@ class Retention:
             self._db.change(_MERGE_INDEX)
         return self.clean_up(within_s=math.inf)
 
+    def _limits(self) -> dict[str, int]:
+        gone = self._deleted.kept_since
+        own = self._ages.limits(now_ms())
+        return {name: max(limit, gone.get(name, limit)) for name, limit in own.items()}
+
     def _apply(self, rule: _Rule, limits: Mapping[str, int], rows: dict[str, int]) -> bool:
         """Delete a few in one transaction, counting into `rows`; whether the rule is through."""
         at_once = self._at_once.get(rule.table, FIRST_ROWS)
         bindings = {**limits, "rows": at_once}
         if not self._has_any(rule, bindings):
             return True
+        if not rows and self._log is not None:
+            self._log.note_kept_since(limits)
         began_s = monotonic_s()
         with self._db.transaction():
             count = len(self._db.change(rule.sql, bindings))

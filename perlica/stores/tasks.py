@@ -20,7 +20,10 @@ from perlica.stores.sealed import reason_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A row of `tasks`. `active_ms` counts up to `active_since_ms`; see `active_ms_at`."""
+    """A row of `tasks`. `active_ms` counts up to `active_since_ms`; see `active_ms_at`.
+
+    `worked_ms` is what the budget of time counts: it knows no jump of the clock.
+    """
 
     id: TaskId
     group_id: GroupId
@@ -41,9 +44,10 @@ class Task:
     context_version: str
     window_facts: Mapping[str, object] = field(repr=False)
     crashes: int
+    worked_ms: int
 
     def active_ms_at(self, at_ms: int) -> int:
-        """Milliseconds outside `waiting_approval` up to a time; what the wall budget counts."""
+        """Milliseconds outside `waiting_approval` up to a time, by the wall clock, to be shown."""
         since = at_ms if self.active_since_ms is None else self.active_since_ms
         return self.active_ms + max(0, at_ms - since)
 
@@ -96,6 +100,7 @@ RETURNING *
 _SET_WINDOW_FACTS: Final = """
 UPDATE tasks SET window_facts = :window_facts WHERE id = :id RETURNING id
 """
+_SET_WORKED: Final = "UPDATE tasks SET worked_ms = :worked_ms WHERE id = :id RETURNING id"
 _NOTE_CRASH: Final = "UPDATE tasks SET crashes = crashes + 1 WHERE id = :id RETURNING crashes"
 _INSERT_EVENT: Final = """
 INSERT INTO task_events (task_id, at_ms, state_before, state_after, step, reason)
@@ -228,6 +233,11 @@ class TaskStore:
         """Keep why and how the window was cut; numbers and reasons, never content."""
         bindings = {"id": task, "window_facts": json.dumps(facts, ensure_ascii=False)}
         self._touched(self._db.change_one(_SET_WINDOW_FACTS, bindings), task)
+
+    def set_worked(self, task: TaskId, worked_ms: int) -> None:
+        """Keep how long a task has worked by a clock that never jumps. Raises: StaleState."""
+        bindings = {"id": task, "worked_ms": worked_ms}
+        self._touched(self._db.change_one(_SET_WORKED, bindings), task)
 
     def note_crash(self, task: TaskId) -> int:
         """Count a crash of the process with this task alive; how many there were."""

@@ -147,7 +147,6 @@ def test_an_empty_file_names_everything_that_is_needed() -> None:
         ("approval", "lifetime_s", "601", "out_of_range"),
         ("outbox", "answer_within_s", "15", "order_send"),
         ("retention", "messages_days", "91", "out_of_range"),
-        ("retention", "sessions_days", "7", "order_retention"),
         ("context", "text", '"a\\u202eb"', "text_not_printable"),
         ("log", "level", '"loud"', "wrong_type"),
         ("log", "file", "1979-05-27", "wrong_type"),

@@ -1,8 +1,7 @@
 """Who takes his message back takes back what it asked for, however far that is."""
 
-import time_machine
 
-from perlica.demo.model import Held, Reply, ScriptedModel, Silent
+from perlica.demo.model import Held, Reply, ScriptedModel
 from perlica.demo.napcat import NapCatStandIn
 from tests.attack.test_approvals import DELETIONS, PENDING
 from tests.behaviour.asking import APPROVE, create, run
@@ -78,21 +77,3 @@ def test_a_message_that_is_recalled_when_its_task_is_over_changes_nothing(
     following = napcat.say(MEMBER, "再做", mention=True)
     napcat.wait_for_reply(lambda m: "也好" in m.text, after=following)
     assert live.count(RECALLED) == 0
-
-
-def test_a_task_whose_time_ran_out_while_the_service_was_stopped_says_that_it_was_stopped(
-    live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
-) -> None:
-    with time_machine.travel(1_796_100_000, tick=True) as clock:
-        model.add(Silent())
-        asked = napcat.say(MEMBER, "想很久", mention=True)
-        model.wait_for_request()
-        live.stop()
-
-        clock.shift(86_400)
-        live.start()
-
-        told = napcat.wait_for_reply(is_final, after=asked)
-    assert "服务停了太久" in told.text
-    stopped = "SELECT count(*) FROM tasks WHERE end_reason = 'service_stopped'"
-    assert live.count(stopped) == 1

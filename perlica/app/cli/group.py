@@ -31,6 +31,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "migrate": ("perlica.app.cli.migrate", "Bring the database to this program's schema."),
     "backup": ("perlica.app.cli.backup", "Copy the database while the service runs."),
     "verify": ("perlica.app.cli.verify", "Read a backup to its end and say whether it is whole."),
+    "rebuild-index": ("perlica.app.cli.rebuild_index", "Make a damaged search index anew."),
     "restore": ("perlica.app.cli.restore", "Make a database from a backup."),
     "version": ("perlica.app.cli.version", "Print the versions of program, schema and rules."),
 }

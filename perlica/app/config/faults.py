@@ -234,11 +234,6 @@ _RELATIONS = (
             "Write it like https://perlica.example.internal",
         ),
     ),
-    _fault(
-        "order_retention",
-        ("比 sessions_days 还长", "is longer than sessions_days"),
-        ("工具输出不能比 Session 留得久", "Outputs cannot be kept longer than their session"),
-    ),
 )
 
 _SOURCE = (

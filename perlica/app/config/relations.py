@@ -20,7 +20,6 @@ from perlica.app.config.sections import (
     NapcatSection,
     OutboxSection,
     PolicySection,
-    RetentionSection,
     SandboxSection,
     ServiceSection,
 )
@@ -42,7 +41,6 @@ class Draft:
     model: ModelSection | None = None
     sandbox: SandboxSection | None = None
     outbox: OutboxSection | None = None
-    retention: RetentionSection | None = None
     policy: PolicySection | None = None
     console: ConsoleSection | None = None
     log: LogSection | None = None
@@ -57,7 +55,6 @@ class Draft:
             model=_pick(sections, "model", ModelSection),
             sandbox=_pick(sections, "sandbox", SandboxSection),
             outbox=_pick(sections, "outbox", OutboxSection),
-            retention=_pick(sections, "retention", RetentionSection),
             policy=_pick(sections, "policy", PolicySection),
             console=_pick(sections, "console", ConsoleSection),
             log=_pick(sections, "log", LogSection),
@@ -79,8 +76,6 @@ def check_relations(draft: Draft) -> Iterator[Finding]:
         yield from _check_model(draft.model)
     if draft.outbox and draft.outbox.answer_within_s <= draft.outbox.napcat_within_s:
         yield ("outbox", "answer_within_s"), "order_send"
-    if draft.retention and draft.retention.outputs_days > draft.retention.sessions_days:
-        yield ("retention", "outputs_days"), "order_retention"
     if draft.sandbox:
         yield from _check_nodes(draft.sandbox, draft.service)
     if draft.console:

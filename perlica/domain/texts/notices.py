@@ -73,10 +73,6 @@ REASONS: Mapping[EndReason, Text] = {
         zh="服务内部出错，细节在日志里", en="an internal fault; the log has the details"
     ),
     EndReason.too_large: Text(zh="内容超过了上限", en="it was larger than allowed"),
-    EndReason.service_stopped: Text(
-        zh="服务停了太久，重启时已超过总时长上限",
-        en="the service was stopped for too long; its time was over at the restart",
-    ),
     EndReason.restored: Text(zh="数据库从备份恢复了", en="the database was restored from a backup"),
 }
 
@@ -127,6 +123,26 @@ _MISSED = Text(
     en="{count} message(s) to me came while I was offline and were not handled. "
     "Please send them again if they still matter.",
 )
+_LEFT_UNDONE = Text(
+    zh="数据库是从备份恢复的。恢复之前发出的 {commands} 条命令和 {requests} 条 @我 的请求没有执行。"
+    "请 Owner 看一下，还需要的请重新发送。",
+    en="The database was restored from a backup. {commands} command(s) and {requests} request(s) "
+    "sent before that were not carried out. Owners: please look, and repeat what still matters.",
+)
+_DATABASE_DAMAGED = Text(
+    zh="数据库检查发现损坏（{code}）。请 Owner 尽快停下服务，运行 perlica doctor 看处理办法，"
+    "必要时从备份恢复。",
+    en="The check of the database found damage ({code}). An Owner should stop the service soon, "
+    "see what `perlica doctor` advises, and restore a backup if need be.",
+)
+_RULES_CHANGED = Text(
+    zh="{what}从版本 {before} 换成了 {after}（启动时由配置更换，已记入审计）。",
+    en="{what} changed from version {before} to {after} (by configuration at the start; audited).",
+)
+_RULES = {
+    "policy": Text(zh="执行策略", en="The policy"),
+    "context": Text(zh="初始上下文", en="The initial context"),
+}
 _RESUMED = Text(
     zh="服务刚刚重启，任务 {task} 接着进行。",
     en="The service has just restarted; task {task} goes on.",
@@ -209,6 +225,26 @@ def say_quarantined(count: int, language: Language) -> str:
 def say_missed(count: int, language: Language) -> str:
     """Announces mentions that came while the service was offline."""
     return _MISSED.say(language, count=count)
+
+
+def say_left_undone(*, commands: int, requests: int, language: Language) -> str:
+    """Announces what was sent before a restore and therefore not done."""
+    return _LEFT_UNDONE.say(language, commands=commands, requests=requests)
+
+
+def say_database_damaged(code: str, language: Language) -> str:
+    """Announces what the daily check of the database found; `code` is ours."""
+    return _DATABASE_DAMAGED.say(language, code=code)
+
+
+def say_rules_changed(what: str, before: str, after: str, language: Language) -> str:
+    """Announces that the policy or the context is another one since this start."""
+    return _RULES_CHANGED.say(
+        language,
+        what=_RULES[what].say(language),
+        before=clip_line(before, 60),
+        after=clip_line(after, 60),
+    )
 
 
 def say_resumed(task: TaskId, language: Language) -> str:

@@ -77,6 +77,16 @@ _SWITCH_DONE = Text(
     zh="沙箱镜像已更换为 {digest}（修订 {revision}），可以创建沙箱。",
     en="The sandbox image is {digest} now (revision {revision}); sandboxes can be created.",
 )
+_IMAGE_CONFIGURED = Text(
+    zh="沙箱镜像已按配置设为 {digest}（修订 {revision}），已记入审计。",
+    en="The sandbox image is {digest} now (revision {revision}), by configuration; audited.",
+)
+_IMAGE_NOT_CONFIGURED = Text(
+    zh="配置里的沙箱镜像 {digest}（修订 {revision}）没有生效：还有沙箱或没清理完的残留。"
+    "请 Owner 用 .image 切换，或先删除它们再重启。",
+    en="The configured sandbox image {digest} (revision {revision}) was not taken over: sandboxes "
+    "or their remains exist. Owners: switch with .image, or delete them first and restart.",
+)
 _ORPHAN_RELEASED = Text(
     zh="节点上不属于本服务的沙箱 {name} 即将删除。",
     en="Sandbox {name}, which was never ours, is deleted next.",
@@ -148,6 +158,16 @@ def say_switch_blocked(reason: str, language: Language) -> str:
 def say_switch_done(digest: str, revision: int, language: Language) -> str:
     """A switch of the image is through."""
     return _SWITCH_DONE.say(language, digest=short_digest(digest), revision=revision)
+
+
+def say_image_configured(digest: str, revision: int, language: Language) -> str:
+    """The configuration's image is in force since this start."""
+    return _IMAGE_CONFIGURED.say(language, digest=short_digest(digest), revision=revision)
+
+
+def say_image_not_configured(digest: str, revision: int, language: Language) -> str:
+    """The configuration's image is not in force, and what to do about it."""
+    return _IMAGE_NOT_CONFIGURED.say(language, digest=short_digest(digest), revision=revision)
 
 
 def say_output(output_bytes: int, line: str, language: Language) -> str:

@@ -113,37 +113,16 @@ class ApprovalSection(Section):
 
 
 class RetentionSection(Section):
-    """[retention]: days of the specification, which can only be shortened, and disk care."""
+    """[retention]: how long messages and backups are kept, and disk care.
+
+    Everything else has the fixed age of the specification (保留期固定为) and no key.
+    """
 
     messages_days: Annotated[
         Whole,
         Field(ge=1, le=90),
         Meaning(zh="群消息保留天数", en="days that messages are kept", example="90"),
     ] = 90
-    sessions_days: Annotated[
-        Whole,
-        Field(ge=1, le=30),
-        Meaning(zh="Session 保留天数", en="days that sessions are kept", example="30"),
-    ] = 30
-    outputs_days: Annotated[
-        Whole,
-        Field(ge=1, le=14),
-        Meaning(zh="工具输出保留天数", en="days that tool outputs are kept", example="14"),
-    ] = 14
-    audit_days: Annotated[
-        Whole,
-        Field(ge=1, le=30),
-        Meaning(zh="审计保留天数", en="days that the audit is kept", example="30"),
-    ] = 30
-    tickets_days: Annotated[
-        Whole,
-        Field(ge=7, le=30),
-        Meaning(
-            zh="审批记录保留天数（任务结束后至少 7 天）",
-            en="days that approvals are kept (at least 7 after their task)",
-            example="30",
-        ),
-    ] = 30
     backup_days: Annotated[
         Whole,
         Field(ge=1, le=90),
