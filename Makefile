@@ -55,9 +55,10 @@ fix: setup ## repair what the linter can repair, and format
 bench: setup ## measure; prints a table and writes build/bench.json
 	@$(VENV)/python -m benchmarks $(ARGS)
 
-doctor: setup-run ## say what is wrong on this machine and what to do about it
+doctor: setup-run ## say what is wrong on this machine and what to do about it (ARGS="--lang en")
 	@worst=0; for program in perlica sandboxd; do \
-	$(VENV)/$$program doctor $(ARGS) || { code=$$?; [ $$code -gt $$worst ] && worst=$$code; }; \
+	echo "== $$program"; \
+	$(VENV)/$$program doctor $(if $(findstring --lang,$(ARGS)),,--lang zh) $(ARGS) || { code=$$?; [ $$code -gt $$worst ] && worst=$$code; }; \
 	done; exit $$worst
 
 gate: setup-run ## check a real node for persistent root file systems (as root, about 4 minutes)

@@ -23,6 +23,7 @@ from perlica.app.logs import start_logging
 from perlica.app.outlets import health_facts, outlets
 from perlica.app.protection_rules import put_in_force
 from perlica.app.secrets import read_secrets
+from perlica.app.state_directory import make_state_directory
 from perlica.app.supervision import EXIT_NOT_STARTED, NotStarted, Supervisor, stopping
 from perlica.clients.sandboxd import SandboxdClient
 from perlica.domain.errors import Misconfigured
@@ -50,7 +51,7 @@ def run_service(config: Config, *, alarm: Alarm | None = None) -> int:
     policy = read_policy(config.policy.file)
     put_in_force(config.protection.rules_file)
     state_dir = config.service.state_dir
-    state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_state_directory(state_dir)
     alarm = alarm or Alarm()
     with _only_instance(state_dir / _LOCK_NAME):
         path = database_path(state_dir)

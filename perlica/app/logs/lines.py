@@ -20,6 +20,7 @@ from perlica.protection import protect_line
 ID_FIELDS = (
     "actor",
     "actors",
+    "address",
     "after",
     "before",
     "bell",
@@ -43,6 +44,7 @@ ID_FIELDS = (
     "policy",
     "ready",
     "reason",
+    "retry_in_s",
     "rows",
     "sandbox",
     "schema",
