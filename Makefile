@@ -58,9 +58,10 @@ bench: setup ## measure; prints a table and writes build/bench.json
 mutants: setup ## make small changes and count what the tests notice (hours; ARGS="--rooms domain --sample 40")
 	@$(VENV)/python -m tools.mutants $(ARGS)
 
-doctor: setup-run ## say what is wrong on this machine and what to do about it
+doctor: setup-run ## say what is wrong on this machine and what to do about it (ARGS="--lang en")
 	@worst=0; for program in perlica sandboxd; do \
-	$(VENV)/$$program doctor $(ARGS) || { code=$$?; [ $$code -gt $$worst ] && worst=$$code; }; \
+	echo "== $$program"; \
+	$(VENV)/$$program doctor $(if $(findstring --lang,$(ARGS)),,--lang zh) $(ARGS) || { code=$$?; [ $$code -gt $$worst ] && worst=$$code; }; \
 	done; exit $$worst
 
 gate: setup-run ## check a real node for persistent root file systems (as root, about 4 minutes)

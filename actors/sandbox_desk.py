@@ -22,6 +22,7 @@ from perlica.gateway.sandbox_orders import Asked, Done, Given, SandboxOrders
 from perlica.stores.approvals import ApprovalStore
 from perlica.stores.commands import StoredCommand
 from perlica.stores.database import Database
+from perlica.stores.disk_use import DiskUseStore
 from perlica.stores.image_switches import ImageSwitchStore
 from perlica.stores.nodes import NodeStore
 from perlica.stores.operations import OperationStore
@@ -146,10 +147,7 @@ class SandboxDesk:
             case CommandName.sbx, "list":
                 return sandbox_answers.answer_sandboxes(living, idle_ms, now, self.language)
             case CommandName.sbx, "show":
-                wanted = arguments["name"]
-                return sandbox_answers.answer_sandbox(
-                    self._find(wanted), wanted, idle_ms=idle_ms, now_ms=now, language=self.language
-                )
+                return self._show_sandbox(arguments["name"], idle_ms, now)
             case CommandName.sbx, "ops":
                 return self._show_operations(arguments["name"], now)
             case CommandName.image, "show":
@@ -162,6 +160,17 @@ class SandboxDesk:
                 return sandbox_answers.answer_nodes(nodes, living, now, self.language)
             case _:
                 return None
+
+    def _show_sandbox(self, name: str, idle_ms: int, now: int) -> str:
+        row = self._find(name)
+        return sandbox_answers.answer_sandbox(
+            row,
+            name,
+            disk_use=None if row is None else DiskUseStore(self.database).find(row.id),
+            idle_ms=idle_ms,
+            now_ms=now,
+            language=self.language,
+        )
 
     def _find(self, name: str) -> SandboxRow | None:
         return SandboxStore(self.database).find_living(SandboxName(name))

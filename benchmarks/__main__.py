@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
 
 import benchmarks
-from benchmarks.table import Row, build_table, merge_rows
+from benchmarks.table import Row, build_table, merge_rows, print_table
 
 RESULT = Path("build/bench.json")
 _FRAME = {"__main__", "table"}
@@ -32,7 +32,7 @@ def main() -> int:
     console = Console()
     measured = list(_measure(chosen, console))
     _write(merge_rows(_read(), measured))
-    console.print(build_table(measured))
+    print_table(build_table(measured), console)
     bad = [row.name for row in measured if row.verdict in {"missed", "not measured"}]
     if bad:
         console.print(f"Not as promised: {', '.join(bad)}")

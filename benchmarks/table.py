@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
+from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 Verdict = Literal["met", "missed", "no target", "not measured"]
@@ -59,7 +61,7 @@ _COLOURS: dict[Verdict, str] = {
 def build_table(rows: Sequence[Row]) -> Table:
     """Return the table that a person reads."""
     table = Table(title="Perlica, measured on this machine")
-    table.add_column("figure")
+    table.add_column("figure", no_wrap=True, overflow="ignore")
     for title in ("value", "peer or floor", "ratio", "target"):
         table.add_column(title, justify="right")
     table.add_column("verdict")
@@ -69,6 +71,17 @@ def build_table(rows: Sequence[Row]) -> Table:
         texts = (value, _short(row.peer_or_floor), _short(row.ratio), _short(row.target))
         table.add_row(row.name, *texts, f"{verdict} {row.why}".strip())
     return table
+
+
+def print_table(table: Table, console: Console) -> None:
+    """Print it; outside of a terminal as wide as it is, so that each figure has one whole line."""
+    if not console.is_terminal:
+        unbounded = console.options.update(max_width=_UNBOUNDED)
+        console.width = Measurement.get(console, unbounded, table).maximum
+    console.print(table)
+
+
+_UNBOUNDED = 10_000
 
 
 def merge_rows(older: Iterable[Row], newer: Sequence[Row]) -> list[Row]:

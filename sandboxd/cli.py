@@ -77,17 +77,21 @@ def serve(context: click.Context, *, log_level: str, log_format: str) -> None:
 
 @main.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@click.option("--lang", "language", type=click.Choice(["zh", "en"]), default="en")
+@click.option("--online", is_flag=True, hidden=True)
 @click.pass_context
-def doctor(context: click.Context, *, as_json: bool) -> None:
+def doctor(context: click.Context, *, as_json: bool, language: str, online: bool) -> None:
     """Look whether this node can run sandboxes; one line for each finding."""
     from sandboxd.doctor import examine, exit_code  # noqa: PLC0415
+    from sandboxd.doctor_words import chinese_line  # noqa: PLC0415
 
+    del online  # `make doctor` gives both doctors the same words; this one is always online.
     findings = examine(config_of(context))
     if as_json:
         click.echo(json.dumps([finding.as_dict() for finding in findings], indent=2))
     else:
         for finding in findings:
-            click.echo(finding.line())
+            click.echo(chinese_line(finding) if language == "zh" else finding.line())
     sys.exit(exit_code(findings))
 
 

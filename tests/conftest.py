@@ -7,6 +7,7 @@ nothing may skip, so a machine that lost a part cannot look healthy.
 import os
 import shutil
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -82,6 +83,47 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip("needs chromium: on Debian 'apt-get install chromium'")
     if item.get_closest_marker("live") and not item.config.getoption("--live"):
         pytest.skip("talks to a real outside service: run with --live")
+
+
+_PLACES = (
+    "/run/sandboxd",
+    "/var/lib/sandboxd",
+    "/etc/sandboxd",
+    "/var/lib/perlica",
+    "/etc/perlica",
+)
+"""Where an installation lies: no test may depend on whether there is one on this machine."""
+
+
+class _Visits:
+    """Sees each connection to, and each opening of, what belongs to an installation."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        sys.addaudithook(self._look)
+
+    def _look(self, event: str, arguments: tuple[object, ...]) -> None:
+        if event == "socket.connect":
+            self._note(arguments[1])
+        elif event == "open":
+            self._note(arguments[0])
+
+    def _note(self, place: object) -> None:
+        if isinstance(place, str) and any(
+            place == known or place.startswith(f"{known}/") for known in _PLACES
+        ):
+            self.seen.append(place)
+
+
+_VISITS = _Visits()
+
+
+@pytest.fixture(autouse=True)
+def _what_is_installed_here_is_left_alone() -> Iterator[None]:
+    """A daemon on the default socket, or a configuration in /etc, changes no test's outcome."""
+    del _VISITS.seen[:]
+    yield
+    assert _VISITS.seen == [], "a test looked at what is installed on this machine"
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -36,6 +36,7 @@ def console_settings(
         port=int(port),
         public_url=section.public_url or "",
         proxy_secret=proxy_secret.reveal() if proxy_secret else None,
+        idle_ms=_idle_ms(config),
         session_ms=section.session_hours * _HOUR_MS,
         login_failures=section.login_failures,
         login_wait_s=section.login_wait_s,
@@ -45,6 +46,12 @@ def console_settings(
         zone=ZoneInfo(config.service.time_zone),
         parts=partial(_parts, config, connection_fault),
     )
+
+
+def _idle_ms(config: Config) -> int:
+    """What the configuration allows today, as the service itself counts down."""
+    section = config.sandbox
+    return (section.idle_days if section else 7) * 24 * _HOUR_MS
 
 
 def _parts(config: Config, connection_fault: Callable[[], str] | None) -> tuple[PartStatus, ...]:

@@ -21,6 +21,7 @@ from perlica.app.outlets import health_facts, outlets
 from perlica.app.policy_change import note_rules
 from perlica.app.protection_rules import put_in_force
 from perlica.app.secrets import read_secrets
+from perlica.app.state_directory import make_state_directory
 from perlica.app.supervision import EXIT_NOT_STARTED, NotStarted, Supervisor, stopping
 from perlica.clients.sandboxd import SandboxdClient
 from perlica.gateway.policy_file import read_policy
@@ -45,6 +46,7 @@ def run_service(config: Config, *, alarm: Alarm | None = None) -> int:
     policy = read_policy(config.policy.file)
     put_in_force(config.protection.rules_file)
     state_dir = config.service.state_dir
+    make_state_directory(state_dir)
     alarm = alarm or Alarm()
     with only_instance(state_dir):
         path = database_path(state_dir)

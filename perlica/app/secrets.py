@@ -112,14 +112,17 @@ def read_secrets(config: Config) -> Secrets:
     )
 
 
-def read_secret(path: Path, *, key: str) -> Secret:
+def read_secret(path: Path, *, key: str, owner: int | None = None) -> Secret:
     """Read one secret: a single line of visible ASCII, one line end at its end allowed.
+
+    `owner` is the user whose file it has to be, this process's unless somebody looks for another.
 
     Raises: SecretInvalid.
     """
+    owner = os.geteuid() if owner is None else owner
     try:
         with opened(path) as descriptor:
-            fault = _fault_of(os.fstat(descriptor), path)
+            fault = _fault_of(os.fstat(descriptor), path, owner)
             raw = b"" if fault else read_at_most(descriptor, MAX_SECRET_BYTES)
     except FileNotFoundError:
         raise _invalid("secret_missing", key, path) from None
@@ -130,11 +133,11 @@ def read_secret(path: Path, *, key: str) -> Secret:
     return Secret(key, _text_of(raw, key, path))
 
 
-def _fault_of(status: os.stat_result, path: Path) -> str | None:
+def _fault_of(status: os.stat_result, path: Path, owner: int) -> str | None:
     if not stat.S_ISREG(status.st_mode):
         return "secret_not_a_file"
-    ours = status.st_uid == os.geteuid()
-    mounted = _is_in_mount(path) and status.st_uid in {0, os.geteuid()}
+    ours = status.st_uid == owner
+    mounted = _is_in_mount(path) and status.st_uid in {0, owner}
     if not ours and not mounted:
         return "secret_not_ours"
     forbidden = _OTHERS | stat.S_IWGRP if mounted else _GROUP_AND_OTHERS

@@ -17,6 +17,7 @@ from perlica.domain.texts.endings import say_ending
 from perlica.domain.texts.faults import say_fault
 from perlica.domain.texts.sandboxes import NODE_STATES, say_output, short_digest
 from perlica.sandboxes.expiry import left_ms
+from perlica.stores.disk_use import DiskUse
 from perlica.stores.image_switches import ImageSwitch, SwitchState
 from perlica.stores.nodes import NodeRow
 from perlica.stores.orphans import Orphan
@@ -42,7 +43,13 @@ def answer_sandboxes(
 
 
 def answer_sandbox(
-    row: SandboxRow | None, name: str, *, idle_ms: int, now_ms: int, language: Language
+    row: SandboxRow | None,
+    name: str,
+    *,
+    disk_use: DiskUse | None,
+    idle_ms: int,
+    now_ms: int,
+    language: Language,
 ) -> str:
     """All that Owners may want to know of one sandbox."""
     if row is None:
@@ -58,10 +65,24 @@ def answer_sandbox(
         used=say_duration(now_ms - row.last_active_at_ms, language),
         left=say_duration(left_ms(row, idle_ms, now_ms), language),
         memory=row.limits.memory_bytes // _MIB,
-        disk=row.limits.disk_bytes // _MIB,
+        disk=_say_disk(row, disk_use, now_ms, language),
         cpu=row.limits.cpu_millis,
         pids=row.limits.pids,
         network=_say_network(row.network, language),
+    )
+
+
+def _say_disk(row: SandboxRow, use: DiskUse | None, now_ms: int, language: Language) -> str:
+    """The limit, with what was used of it when the node last said so."""
+    limit = row.limits.disk_bytes // _MIB
+    if use is None:
+        return texts.DISK_LIMIT.say(language, limit=limit)
+    return texts.DISK_USED.say(
+        language,
+        used=-(-use.used_bytes // _MIB),
+        limit=limit,
+        share=100 * use.used_bytes // max(1, row.limits.disk_bytes),
+        age=say_duration(now_ms - use.seen_at_ms, language),
     )
 
 

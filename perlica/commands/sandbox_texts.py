@@ -24,12 +24,17 @@ NO_SUCH_SANDBOX = Text(
 )
 SANDBOX_SHOWN = Text(
     zh="【沙箱 {name}】{state}\n用途：{purpose}\n节点：{node}\n镜像修订：{revision}（{digest}）\n"
-    "上次使用：{used}前\n无人使用则 {left}后删除\n资源：内存 {memory} MiB，磁盘 {disk} MiB，"
+    "上次使用：{used}前\n无人使用则 {left}后删除\n资源：内存 {memory} MiB，{disk}，"
     "CPU {cpu} 毫核，进程 {pids}\n网络：{network}",
     en="【Sandbox {name}】{state}\nPurpose: {purpose}\nNode: {node}\n"
     "Image revision: {revision} ({digest})\nLast used: {used} ago\n"
-    "Deleted in {left} unless used\nLimits: {memory} MiB memory, {disk} MiB disk, "
+    "Deleted in {left} unless used\nLimits: {memory} MiB memory, {disk}, "
     "{cpu} millicores, {pids} processes\nNetwork: {network}",
+)
+DISK_LIMIT = Text(zh="磁盘 {limit} MiB", en="{limit} MiB disk")
+DISK_USED = Text(
+    zh="磁盘已用 {used} / {limit} MiB（{share}%，{age}前）",
+    en="{used} of {limit} MiB disk used ({share}%, {age} ago)",
 )
 NETWORKS: Mapping[str, Text] = {
     "none": Text(zh="无", en="none"),

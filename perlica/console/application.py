@@ -186,7 +186,8 @@ class Console:
         return answer
 
     def _cookie_rules(self) -> dict[str, Any]:
-        return {"path": "/", "samesite": "Strict", "secure": self._settings.is_behind_tls}
+        """Lax: a link from a chat finds the viewer logged in; what changes anything is a POST."""
+        return {"path": "/", "samesite": "Lax", "secure": self._settings.is_behind_tls}
 
     # --- files and failures -----------------------------------------------------------------
 

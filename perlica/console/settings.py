@@ -28,6 +28,8 @@ class ConsoleSettings:
     port: int = 0
     public_url: str = ""
     proxy_secret: str | None = field(default=None, repr=False)
+    idle_ms: int = 7 * 86_400_000
+    """How long a sandbox may be idle at most; it was made with this time or a longer one."""
     session_ms: int = 12 * 3_600_000
     login_failures: int = 10
     login_wait_s: float = 60.0

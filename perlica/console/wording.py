@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 from perlica.console.words import WORDS
+from perlica.console.words.records import SANDBOX_REASONS
 from perlica.domain.node import NodeState
 from perlica.domain.task import UNMET, EndReason, TaskState
 from perlica.domain.texts import Language, clip_line, escape_visible, say_duration
@@ -17,6 +18,7 @@ from perlica.domain.texts.endings import did_fail, say_ending
 from perlica.domain.texts.faults import FAULTS, say_fault
 from perlica.domain.texts.notices import REASONS, say_task_state
 from perlica.domain.texts.sandboxes import NODE_STATES
+from perlica.protection.placeholder import ANY as PLACEHOLDER
 
 NAME_CODE_POINTS = 40
 _KIB = 1024
@@ -103,8 +105,8 @@ class Wording:
         return word.say(self.language) if word else self.name(otherwise)
 
     def name(self, text: str) -> str:
-        """A foreign name on one line, every character visible."""
-        return clip_line(text, NAME_CODE_POINTS)
+        """A foreign name on one line, every character visible; placeholders stay as they are."""
+        return _clip_between(text, NAME_CODE_POINTS)
 
     def id(self, text: str) -> str:
         """An id or digest, whole and visible."""
@@ -152,6 +154,14 @@ class Wording:
         is_known = code.rpartition(": ")[2] in FAULTS
         return say_fault(code, self.language) if is_known else self.name(code)
 
+    def reason(self, code: str) -> str:
+        """Why something of a sandbox is as it is: our words with the code, or the code itself."""
+        known = SANDBOX_REASONS.get(code)
+        if known is not None:
+            return f"{known.say(self.language)} ({code})"
+        is_fault = code.rpartition(": ")[2] in FAULTS
+        return f"{self.fault(code)} ({code})" if is_fault else self.name(code)
+
     def event(self, kind: str) -> str:
         """What a kind of audit event is called; "" where it has no words."""
         known = EVENTS.get(kind)
@@ -188,6 +198,10 @@ class Wording:
             return self.say("overdue")
         return self.say("ahead", duration=say_duration(until_ms - self.now_ms, self.language))
 
+    def person(self, number: int, name: str = "") -> str:
+        """Somebody's display name with the QQ number; the number alone where the name is gone."""
+        return f"{self.name(name)} ({number})" if name else str(number)
+
     def size(self, size_bytes: int) -> str:
         """A number of bytes."""
         if size_bytes < _KIB:
@@ -204,3 +218,20 @@ class Wording:
             return datetime.fromtimestamp(at_ms / _SECOND_MS, self.zone)
         except (ValueError, OverflowError, OSError):
             return datetime.fromtimestamp(0, self.zone)
+
+
+def _clip_between(text: str, limit: int) -> str:
+    """The text escaped around its placeholders and clipped, but never inside one of them."""
+    shown, end = "", 0
+    for found in PLACEHOLDER.finditer(text):
+        shown += escape_visible(f"|{text[end : found.start()]}|")[1:-1]
+        if len(shown) + len(found[0]) > limit:
+            return _clipped(shown, limit) if len(shown) > limit else f"{shown[: limit - 1]}…"
+        shown, end = shown + found[0], found.end()
+    if not end:
+        return clip_line(text, limit)
+    return _clipped(shown + escape_visible(f"|{text[end:]}|")[1:-1], limit)
+
+
+def _clipped(shown: str, limit: int) -> str:
+    return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"

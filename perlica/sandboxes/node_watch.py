@@ -31,6 +31,7 @@ from perlica.sandboxes.node_loss import (
 from perlica.sandboxes.repairs import Repairs
 from perlica.stores.audit import AuditStore
 from perlica.stores.database import Database
+from perlica.stores.disk_use import DiskUseStore
 from perlica.stores.nodes import NodeRow, NodeStore
 from perlica.stores.orphans import OrphanStore
 from perlica.stores.outbox import OutboxStore
@@ -130,6 +131,7 @@ class NodeWatcher:
         )
         if look.survey is not None:
             nodes.note_seen(look.node, look.survey.images)
+            DiskUseStore(self.database).note(look.node, look.survey.sandboxes)
         self._tell_change(before, look.node, state, watch.evidence())
         return state
 

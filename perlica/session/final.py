@@ -33,7 +33,10 @@ _LINE: Final = Text(zh="{action}{target}{detail}：{state}", en="{action}{target
 _TARGET: Final = Text(zh="（{name}）", en=" ({name})")
 _TIMES: Final = Text(zh="{line} ×{count}", en="{line} ×{count}")
 _MORE: Final = Text(zh="另有 {count} 个较早的操作", en="{count} earlier operation(s) more")
-_CUT: Final = Text(zh="…（回答太长，后面略去）", en="… (too long, the rest is cut)")
+_CUT: Final = Text(
+    zh="…（回答太长，后面略去；全文在控制台的任务页，也可以让我分段再发）",
+    en="… (too long, the rest is cut; the console's page of the task has it, or ask for parts)",
+)
 _CUT_TO_CONSOLE: Final = Text(
     zh="…（回答太长，后面略去；全文在控制台：{url} ）",
     en="… (too long, the rest is cut; the console has all of it: {url} )",

@@ -23,9 +23,11 @@ base_url = "http://127.0.0.1:8000/v1"
 name = "rehearsal"
 """
 
+SOCKET = "/run/perlica-tests-have-none/sandboxd.sock"
+"""Not where a node's daemon listens: what runs on the machine is no part of a test."""
 SANDBOX = f"""
 [sandbox]
-socket = "/run/sandboxd/sandboxd.sock"
+socket = "{SOCKET}"
 node = "node-1"
 
 [sandbox.image]
@@ -34,6 +36,18 @@ digest = "{DIGEST}"
 introduction = "busybox"
 revision = 1
 """
+
+
+def filled_in(example: str) -> str:
+    """An example with the numbers that its operator has to write."""
+    for invented, real in (
+        ("group_id = 0", "group_id = 600100200"),
+        ("self_id = 0", "self_id = 10000"),
+        ("\nowners = [0]", "\nowners = [30001]"),
+        ("\nmembers = [0]", "\nmembers = [30003]"),
+    ):
+        example = example.replace(invented, real)
+    return example
 
 
 def write_private(path: Path, text: str) -> Path:
@@ -81,7 +95,7 @@ def is_root() -> bool:
 
 
 NODES: dict[tuple[str, ...], dict[str, str]] = {
-    ("sandbox", "nodes"): {"name": "node-9", "socket": "/run/sandboxd-9/sandboxd.sock"},
+    ("sandbox", "nodes"): {"name": "node-9", "socket": "/run/perlica-tests-have-none/nine.sock"},
     ("sandbox", "remote_nodes"): {
         "name": "node-9",
         "address": "node-9.internal:7443",

@@ -15,7 +15,7 @@ from perlica.app.config.meaning import meaning_of, section_of
 from perlica.domain.ids import UserId
 from perlica.domain.texts import Language
 from sandboxd import wire
-from tests.app.configs import DIGEST, MINIMAL, NODES, SANDBOX
+from tests.app.configs import DIGEST, MINIMAL, NODES, SANDBOX, filled_in
 
 ROOT = Path(__file__).parents[2]
 CANARY = "sk-9f8e7d6c5b4a39281706f5e4"
@@ -117,7 +117,8 @@ def test_an_empty_file_names_everything_that_is_needed() -> None:
         ("napcat", "group_id", '"600100200"', "wrong_type"),
         ("napcat", "group_id", "600100200.0", "wrong_type"),
         ("napcat", "group_id", "true", "wrong_type"),
-        ("napcat", "group_id", "0", "out_of_range"),
+        ("napcat", "group_id", "1", "out_of_range"),
+        ("napcat", "group_id", "0", "number_of_example"),
         ("napcat", "group_id", "-600100200", "out_of_range"),
         ("napcat", "token_file", '"/var/lib/perlica/token"', "secret_in_state"),
         ("napcat", "token_file", '"my-token"', "path_not_absolute"),
@@ -287,8 +288,8 @@ def test_the_example_is_a_copy_of_what_the_program_prints() -> None:
     assert (ROOT / "config.example.toml").read_text("utf-8") == write_example()
 
 
-def test_the_example_is_valid_as_it_is_and_with_every_default_switched_on() -> None:
-    text = write_example().replace("<64 hex>", "0" * 64)
+def test_the_example_is_valid_once_filled_in_and_with_every_default_switched_on() -> None:
+    text = filled_in(write_example().replace("<64 hex>", "0" * 64))
     every = "\n".join(
         line[1:] if line.startswith("#") and not line.startswith("# ") else line
         for line in text.splitlines()

@@ -18,7 +18,7 @@ from perlica.domain.texts import Language
 from perlica.stores.backup import back_up, restore_backup
 from perlica.stores.database import Database
 from perlica.stores.migrations import check_target, migrate
-from tests.app.configs import DIGEST, SANDBOX, write_config, write_private
+from tests.app.configs import DIGEST, SANDBOX, SOCKET, write_config, write_private
 from tests.app.node_daemon import answering_daemon
 
 TOKEN = "a-long-napcat-token-for-tests"
@@ -176,7 +176,7 @@ def test_the_node_daemon_is_asked_who_it_is_and_what_it_holds(
     whole: Path, tmp_path: Path, node: str, digests: tuple[str, ...], code: str
 ) -> None:
     socket_path = tmp_path / "s.sock"
-    section = SANDBOX.replace("/run/sandboxd/sandboxd.sock", str(socket_path))
+    section = SANDBOX.replace(SOCKET, str(socket_path))
     whole.write_text(whole.read_text() + section)
     with answering_daemon(socket_path, node=node, digests=digests):
         report = examine(whole)
@@ -383,7 +383,7 @@ def test_online_checks_say_nothing_twice_about_a_missing_secret(
 
 def test_a_socket_that_everybody_can_use_is_a_warning(whole: Path, tmp_path: Path) -> None:
     socket_path = tmp_path / "s.sock"
-    section = SANDBOX.replace("/run/sandboxd/sandboxd.sock", str(socket_path))
+    section = SANDBOX.replace(SOCKET, str(socket_path))
     whole.write_text(whole.read_text() + section)
     with answering_daemon(socket_path, node="node-1", digests=(DIGEST,)):
         socket_path.chmod(0o666)

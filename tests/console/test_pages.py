@@ -111,9 +111,9 @@ def test_an_operation_shows_plan_identity_and_outcome(looking: Person, seeded: S
     text = looking.read(f"/operations/{seeded.operation}")
 
     for fact in (
-        "effect.argv",
+        "参数 · 命令",
         "sandboxd",
-        "exit_code 2",
+        "退出码 2",
         "9f9f9f9f",
         seeded.finished,
         seeded.call,
@@ -136,7 +136,8 @@ def test_a_ticket_shows_its_binding_and_never_its_code(looking: Person, seeded: 
         )
     ]
 
-    assert "30001, 30002" in pages[0]
+    assert "(30001), " in pages[0]
+    assert "(30002)" in pages[0]
     assert "还剩" in pages[0]
     assert "已用于执行" in pages[1]
     assert not any(CODE in page or "code_digest" in page for page in pages)

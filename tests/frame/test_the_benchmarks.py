@@ -1,5 +1,6 @@
 """A figure is written down with its promise, and a missing figure is never taken for a good one."""
 
+import io
 import json
 import subprocess
 import sys
@@ -7,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
+from rich.console import Console
 
-from benchmarks.table import Row, build_table, merge_rows
+from benchmarks.table import Row, build_table, merge_rows, print_table
 from tests.frame.checkout import ROOT
 
 GOOD = """
@@ -117,3 +119,18 @@ def test_a_newer_figure_replaces_the_older() -> None:
 
 def test_the_table_has_a_line_for_each_row() -> None:
     assert build_table([Row(name="a", value=1.5), Row(name="b", why="no root")]).row_count == 2
+
+
+def test_a_table_that_goes_into_a_file_has_whole_names_and_one_line_for_each_figure() -> None:
+    why = "FileNotFoundError: crun is not installed on this machine, nor is any other runtime"
+    names = [f"time_until_the_first_word_of_an_answer_under_load_{at}_ms" for at in range(3)]
+    rows = [Row(name=names[0], why=why), *(Row(name=n, value=1, unit="ms") for n in names[1:])]
+    written = io.StringIO()
+
+    print_table(build_table(rows), Console(file=written, width=80))
+
+    lines = written.getvalue().splitlines()
+    for name in names:
+        assert sum(name in line for line in lines) == 1
+    assert any(why in line for line in lines)
+    assert sum("│" in line for line in lines) == len(rows)

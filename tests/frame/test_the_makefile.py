@@ -66,3 +66,12 @@ def test_without_a_python_it_says_what_to_install() -> None:
 
 def test_script_makes_the_demo_run_unattended() -> None:
     assert "perlica.app.demo --script" in _make("--dry-run", "demo", "SCRIPT=1").stdout
+
+
+def test_the_doctors_speak_one_language() -> None:
+    chinese = _make("--dry-run", "doctor").stdout
+    english = _make("--dry-run", "doctor", "ARGS=--lang en").stdout
+
+    assert "doctor --lang zh" in chinese
+    assert "--lang zh" not in english
+    assert "--lang en" in english

@@ -14,6 +14,7 @@ from perlica.app.config import Config, parse_config
 from perlica.app.secrets import SecretInvalid, read_secret
 from sandboxd.config import Config as NodeConfig
 from sandboxd.config import load_config as load_node_config
+from tests.app.configs import filled_in
 from tests.k8s.conftest import Find
 from tests.k8s.pod_security import Manifest, containers_of, pod_of
 
@@ -22,7 +23,7 @@ SERVICE_USER = 10001
 
 @pytest.fixture
 def config(find: Find) -> Config:
-    return parse_config(find("ConfigMap", "perlica-config")["data"]["perlica.toml"])
+    return parse_config(filled_in(find("ConfigMap", "perlica-config")["data"]["perlica.toml"]))
 
 
 @pytest.fixture

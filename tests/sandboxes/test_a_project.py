@@ -59,6 +59,9 @@ def write_transcript(person: Person, restarted_after: int) -> str:
 
 _HEAD = """# A project in a sandbox
 
+沙箱里的一个项目：一个人用聊天页在沙箱里做完一个小项目的完整记录。它由一次测试运行写成，服务和节点守护进程都是真的，
+只有 QQ 和模型是替身；镜像里有 Python、pip 和 git，节点只放行一个镜像站。
+
 Made by a run of `tests/sandboxes/test_a_project.py`, which is a test as well: the demo's chat page
 and rehearsal model, the real service and a real node daemon. To write it anew:
 `PERLICA_TRANSCRIPT=FILE python -m pytest tests/sandboxes/test_a_project.py`.

@@ -20,7 +20,7 @@ from perlica.domain.errors import Misconfigured
 from perlica.domain.ids import SandboxName, new_operation_id
 from perlica.domain.sandbox import Command, SandboxSpec
 from perlica.domain.texts import Language
-from tests.app.configs import MINIMAL, SANDBOX
+from tests.app.configs import MINIMAL, SANDBOX, SOCKET
 from tests.gate.conftest import facts, write_report
 from tests.sandboxd.conftest import needs_node
 from tests.sandboxd.process import Daemon
@@ -34,7 +34,7 @@ WriteReport = Callable[..., Path]
 
 
 def config_of(report: Path | None, socket: Path, *, demo: bool = False) -> Config:
-    text = MINIMAL + SANDBOX.replace("/run/sandboxd/sandboxd.sock", str(socket))
+    text = MINIMAL + SANDBOX.replace(SOCKET, str(socket))
     text = text.replace('node = "node-1"', f'node = "{NODE}"')
     if report is not None:
         text = text.replace("[sandbox]", f'[sandbox]\ngate_report = "{report}"')

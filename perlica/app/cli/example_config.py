@@ -9,8 +9,8 @@ from perlica.app.config.example import write_example
 def command() -> None:
     """Print a configuration to begin with.
 
-    What must be set stands there with an invented value; everything else is commented out and shows
-    its default.
+    What must be set stands there with an example; the numbers of group, account and Owners are 0,
+    and nothing starts before they are real. Everything else is commented out and shows its default.
 
     \b
     Example:

@@ -21,6 +21,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
         "perlica.app.cli.check_config",
         "Read the configuration and explain mistakes.",
     ),
+    "config": ("perlica.app.cli.config", "Show every setting in force and where it comes from."),
     "example-config": ("perlica.app.cli.example_config", "Print a configuration to begin with."),
     "doctor": ("perlica.app.cli.doctor", "Say what is wrong here and what to do about it."),
     "console": (

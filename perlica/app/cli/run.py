@@ -8,6 +8,7 @@ from perlica.app.cli.options import config_option, say_failure, say_invalid
 from perlica.app.config import ConfigInvalid, load_config
 from perlica.app.run import run_service
 from perlica.app.secrets import SecretInvalid
+from perlica.app.state_directory import StateDirectoryUnusable
 from perlica.domain.errors import Misconfigured
 
 EXIT_CONFIG = 78
@@ -38,6 +39,9 @@ def command(config_path: Path) -> None:
         code = run_service(config)
     except SecretInvalid as invalid:
         click.echo(f"perlica: {invalid.say(config.service.language)}", err=True)
+        code = EXIT_CONFIG
+    except StateDirectoryUnusable as unusable:
+        click.echo(f"perlica: {unusable.problem.say(config.service.language)}", err=True)
         code = EXIT_CONFIG
     except Misconfigured as wrong:
         say_failure(wrong)

@@ -23,6 +23,7 @@ _HEAD = """\
 # Lines without # are for you to fill in; lines with # and no space show defaults, to be changed.
 # 标有【必填】的没有默认值：启用那一节就要写；写明省略（或没有）时会怎样的是例子。
 # [required] has no default: write it once you use that section; with "without it" it is an example.
+# 值是 0 的号码必须改成真的，否则不会启动。A 0 has to become your number: nothing starts before.
 # 检查 / check: perlica check-config FILE    诊断 / diagnose: perlica doctor FILE
 """
 _SECTIONS: Mapping[str, tuple[str, str]] = {
@@ -81,7 +82,9 @@ def _write_setting(key: str, field: FieldInfo, mark: str) -> Iterator[str]:
     needed = bool(mark) and field.is_required()
     zh, en = ("【必填】", "[required] ") if needed else ("", "")
     yield f"# {zh}{meaning.zh}{expected} / {en}{meaning.en}"
-    if key in _SHOWN_BY_EXAMPLE or field.is_required():
+    if key in _YOURS:
+        yield f"{mark}{key} = {_YOURS[key]}"
+    elif key in _SHOWN_BY_EXAMPLE or field.is_required():
         yield f"{mark}{key} = {meaning.example}"
     else:
         yield f"#{key} = {meaning.example if field.default is None else _toml(field.default)}"
@@ -89,6 +92,10 @@ def _write_setting(key: str, field: FieldInfo, mark: str) -> Iterator[str]:
 
 _SHOWN_BY_EXAMPLE = frozenset({"url", "key_file"})
 """Optional by themselves, yet nearly every configuration has them."""
+
+
+_YOURS: Mapping[str, str] = {"group_id": "0", "self_id": "0", "owners": "[0]"}
+"""Numbers that decide who is served and obeyed: 0 is refused until a real one stands there."""
 
 
 def _toml(value: object) -> str:

@@ -114,6 +114,11 @@ _VALUES = (
         ("去掉控制字符、零宽字符和双向控制符", "Leave out control, zero-width and bidi characters"),
     ),
     _fault(
+        "number_of_example",
+        ("还是示例里的占位 0，不是 QQ 号", "is still the 0 of the example, which is no QQ number"),
+        ("写上真实的号码", "Write the real number"),
+    ),
+    _fault(
         "digest_bad",
         ("不是镜像摘要", "is no digest of an image"),
         (

@@ -123,6 +123,13 @@ def _check_text(value: str) -> str:
     return value
 
 
+def _refuse_placeholder(value: object) -> object:
+    """No QQ number is 0: it stands in the example, where only the operator knows the number."""
+    if value == 0 and type(value) is int:
+        raise _fault("number_of_example")
+    return value
+
+
 def _check_digest(value: str) -> str:
     if not _DIGEST.fullmatch(value):
         raise _fault("digest_bad")
@@ -152,7 +159,9 @@ Paragraphs = Annotated[str, Field(max_length=8_000), AfterValidator(_check_text)
 
 Digest = Annotated[str, AfterValidator(_check_digest)]
 NodeName = Annotated[str, AfterValidator(_check_node)]
-QqNumber = Annotated[int, Strict(), Field(ge=10_000, le=99_999_999_999)]
+QqNumber = Annotated[
+    int, Strict(), Field(ge=10_000, le=99_999_999_999), BeforeValidator(_refuse_placeholder)
+]
 """QQ numbers of people and groups have 5 to 11 digits."""
 Seconds = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 Whole = Annotated[int, Strict()]

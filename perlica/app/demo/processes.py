@@ -1,6 +1,7 @@
 """The processes of a demo: started with a log, watched, ended by their own pid."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,12 +22,13 @@ class DemoFailed(Exception):
 
 @dataclass(slots=True)
 class Process:
-    """One child process; `log` gets what it prints."""
+    """One child process; `log` gets what it prints, `keeps_open` are descriptors it inherits."""
 
     name: str
     command: list[str]
     log: Path
     environment: dict[str, str] = field(default_factory=dict)
+    keeps_open: tuple[int, ...] = ()
     _child: subprocess.Popen[bytes] | None = None
 
     @property
@@ -37,14 +39,18 @@ class Process:
         return self._child.pid
 
     def start(self) -> None:
-        """Start it in a session of its own, so that Ctrl-C reaches only us."""
+        """Start it in a session of its own, so that Ctrl-C reaches only us.
+
+        It is told to stop by the kernel when this process dies without having stopped it.
+        """
         with self.log.open("ab") as log:
             self._child = subprocess.Popen(
-                self.command,
+                [*_ending_with_us(), *self.command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                pass_fds=self.keeps_open,
                 env={**os.environ, **self.environment},
             )
 
@@ -80,6 +86,12 @@ class Process:
         except subprocess.TimeoutExpired:
             self._child.kill()
             return self._child.wait()
+
+
+def _ending_with_us() -> list[str]:
+    """util-linux's setpriv, which sets the signal that a parent's death sends, then execs."""
+    setpriv = shutil.which("setpriv")
+    return [] if setpriv is None else [setpriv, "--pdeathsig", "TERM", "--"]
 
 
 def run_once(command: list[str]) -> str:

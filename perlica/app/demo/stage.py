@@ -20,7 +20,8 @@ class Stage:
     """Everything that runs in a demo; `start` and `stop` are for the person at the terminal.
 
     `model_url` names a real model instead of the rehearsal one; without a `model_key_file` it gets
-    the demo's own key. With a `console_port` the web console is served there.
+    the demo's own key. With a `console_port` the web console is served there. `lock` is the one of
+    the state directory, which every process of the demo holds.
     """
 
     paths: DemoPaths
@@ -30,6 +31,7 @@ class Stage:
     model_url: str | None = None
     model_name: str = REHEARSAL
     model_key_file: Path | None = None
+    lock: int | None = None
     napcat: NapCatStandIn = field(init=False)
     perlica: Process = field(init=False)
     sandboxd: Process | None = field(init=False, default=None)
@@ -47,7 +49,12 @@ class Stage:
             "perlica",
             python_module("perlica.app.cli", "run", "--config", str(self.paths.config)),
             self.paths.root / "perlica.out",
+            keeps_open=self._locks,
         )
+
+    @property
+    def _locks(self) -> tuple[int, ...]:
+        return () if self.lock is None else (self.lock,)
 
     def start(self) -> None:
         """Start all parts in order. Raises: DemoFailed."""
@@ -130,7 +137,10 @@ class Stage:
         if digest not in held:
             run_once(python_module("sandboxd", *places, "image", "import", str(layout)))
         self.sandboxd = Process(
-            "sandboxd", python_module("sandboxd", *places, "serve"), self.paths.sandboxd_log
+            "sandboxd",
+            python_module("sandboxd", *places, "serve"),
+            self.paths.sandboxd_log,
+            keeps_open=self._locks,
         )
         self.start_sandboxd_again()
         return digest

@@ -55,7 +55,7 @@ def examine(path: Path, *, language: Language | None = None, online: bool = Fals
     try:
         config = load_config(path, language=language)
     except ConfigInvalid as invalid:
-        problems = [_finding_of(problem) for problem in invalid.problems]
+        problems = [_finding_of(problem, invalid.file) for problem in invalid.problems]
         return Report(findings=(*program, *problems), language=language or invalid.language)
     config = compare_nodes(config, may_be_silent=True)
     findings = [*program, ok("config_ok", "config", _CONFIG_OK, digest=config.short_digest)]
@@ -91,10 +91,13 @@ def _run(name: str, check: _Check) -> Iterator[Finding]:
         yield error("check_failed", name, _CHECK_FAILED, _REPORT_IT, kind=kind)
 
 
-def _finding_of(problem: Problem) -> Finding:
-    place = Text(zh="第 {line} 行：", en="line {line}: ") if problem.line else Text(zh="", en="")
+def _finding_of(problem: Problem, file: str) -> Finding:
+    """A problem at its line, or of the whole file, which is named."""
+    place = Text(zh="{file}：", en="{file}: ")
+    if problem.line:
+        place = Text(zh="第 {line} 行：", en="line {line}: ")
     zh, en = (
-        place.say(language, line=problem.line or 0) + problem.wrong.say(language)
+        place.say(language, line=problem.line or 0, file=file) + problem.wrong.say(language)
         for language in (Language.zh, Language.en)
     )
     return Finding(

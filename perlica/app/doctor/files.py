@@ -23,10 +23,11 @@ _FLEETING = frozenset({"tmpfs", "ramfs", "overlay"})
 
 
 def check_secrets(config: Config) -> Iterator[Finding]:
-    """Every secret's file: there, ours, private, one word."""
+    """Every secret's file: there, the service's own, private, one word."""
+    owner = service_user(config)
     for key, path in secret_files(config):
         try:
-            secret = read_secret(path, key=key)
+            secret = read_secret(path, key=key, owner=owner)
         except SecretInvalid as invalid:
             text = Text(zh=f"{path}：{invalid.wrong.zh}", en=f"{path}: {invalid.wrong.en}")
             yield error(invalid.code, key, text, invalid.fix)
@@ -35,6 +36,13 @@ def check_secrets(config: Config) -> Iterator[Finding]:
             yield warning("secret_short", key, _SECRET_SHORT, _MAKE_LONGER)
         else:
             yield ok("secret_ok", key, _SECRET_OK)
+
+
+def service_user(config: Config) -> int:
+    """Whose files the service's are: for root, who looks on, the owner of the state directory."""
+    us = os.geteuid()
+    state = config.service.state_dir
+    return state.stat().st_uid if us == 0 and state.is_dir() else us
 
 
 def check_state_directory(config: Config) -> Iterator[Finding]:

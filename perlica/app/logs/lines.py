@@ -20,6 +20,7 @@ from perlica.protection import head_of, protect_line
 ID_FIELDS = (
     "actor",
     "actors",
+    "address",
     "after",
     "before",
     "bell",
@@ -49,6 +50,7 @@ ID_FIELDS = (
     "policy",
     "ready",
     "reason",
+    "retry_in_s",
     "rows",
     "sandbox",
     "schema",

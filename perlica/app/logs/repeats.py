@@ -12,7 +12,7 @@ from perlica.domain.clock import monotonic_s
 
 MAX_KEYS = 256
 
-_MEASURES = {"count", "deleted", "duration_ms", "free_bytes", "message_row", "rows"}
+_MEASURES = {"count", "deleted", "duration_ms", "free_bytes", "message_row", "retry_in_s", "rows"}
 TELLING_FIELDS = tuple(name for name in ID_FIELDS if name not in _MEASURES)
 """Lines that differ in one of these are different lines; a flood differs only in the others."""
 

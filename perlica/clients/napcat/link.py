@@ -134,11 +134,25 @@ class NapCatLink:
         session.connection.start_call(frame, within_s=within_s, on_answer=hear)
 
     def _run(self) -> None:
+        if self._transport.waits_for_peer:
+            _log.info("waiting for napcat to connect", extra={"address": self._address})
         while not self._is_stopping.is_set():
             if not self._queue.wait_for_room(_ROOM_POLL_S):
                 continue
             fault = self._connect_once()
-            self._is_stopping.wait(self._pause_s(fault))
+            pause_s = self._pause_s(fault)
+            self._tell_next_try(fault, pause_s)
+            self._is_stopping.wait(pause_s)
+
+    @property
+    def _address(self) -> str:
+        return f"{self._settings.host}:{self._settings.port}"
+
+    def _tell_next_try(self, fault: str, pause_s: float) -> None:
+        """Which NapCat is away, why, and when it is tried again: at once where it comes to us."""
+        if not self._is_stopping.is_set():
+            about = {"address": self._address, "fault": fault, "retry_in_s": round(pause_s, 1)}
+            _log.warning("no connection to napcat", extra=about)
 
     def _connect_once(self) -> str:
         try:

@@ -1,5 +1,7 @@
 """The audit trail with filters and a search, and its lines for other pages."""
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Final
@@ -15,9 +17,12 @@ from perlica.console.pages.pieces import (
 from perlica.console.pages.scene import PAGE_ROWS, Scene, Sheet
 from perlica.console.wording import Badge, Moment, Wording
 from perlica.domain.plan import Level
+from perlica.stores.database import Database
 from perlica.stores.views.audit import AuditFilter, AuditPage, AuditView, list_kinds, search
+from perlica.stores.views.people import read_names
 
 _SECOND_MS: Final = 1_000
+_PERSON: Final = re.compile(r"(?:[a-z_]+:)?([0-9]{5,11})")
 _FIELDS: Final = ("kind", "level", "actor", "about", "since", "until", "text")
 
 
@@ -53,7 +58,7 @@ def show_audit(scene: Scene) -> Sheet:
         title=wording.say("nav.audit"),
         template="audit",
         fields={
-            "events": audit_lines(page.events, wording),
+            "events": audit_lines(page.events, wording, actor_names(scene.database, page.events)),
             "given": given,
             "kinds": _options(list_kinds(scene.database), given["kind"], wording),
             "levels": _level_options(given["level"], wording),
@@ -65,9 +70,23 @@ def show_audit(scene: Scene) -> Sheet:
     )
 
 
-def audit_lines(events: tuple[AuditView, ...], wording: Wording) -> tuple[AuditLine, ...]:
-    """Events as lines of a list."""
-    return tuple(_line(event, wording) for event in events)
+def audit_lines(
+    events: tuple[AuditView, ...], wording: Wording, names: Mapping[int, str] | None = None
+) -> tuple[AuditLine, ...]:
+    """Events as lines of a list; `names` are those of people among the actors."""
+    return tuple(_line(event, names or {}, wording) for event in events)
+
+
+def actor_names(database: Database, events: tuple[AuditView, ...]) -> Mapping[int, str]:
+    """Display names of the people who did what the events tell."""
+    found = (_PERSON.fullmatch(event.actor) for event in events)
+    return read_names(database, (int(person[1]) for person in found if person))
+
+
+def _say_actor(actor: str, names: Mapping[int, str], wording: Wording) -> str:
+    person = _PERSON.fullmatch(actor)
+    name = names.get(int(person[1])) if person else None
+    return f"{wording.name(name)} ({wording.name(actor)})" if name else wording.name(actor)
 
 
 def _wanted(scene: Scene) -> AuditFilter:
@@ -122,7 +141,7 @@ def _seen_to(page: AuditPage, wording: Wording) -> str:
     return wording.say("audit.seen_to", time=wording.moment(page.seen_to_ms).full)
 
 
-def _line(event: AuditView, wording: Wording) -> AuditLine:
+def _line(event: AuditView, names: Mapping[int, str], wording: Wording) -> AuditLine:
     about = [
         task_link(event.task_id) if event.task_id else None,
         ticket_link(event.ticket_id) if event.ticket_id else None,
@@ -132,7 +151,7 @@ def _line(event: AuditView, wording: Wording) -> AuditLine:
         at=wording.moment(event.at_ms),
         title=wording.event(event.kind),
         kind=wording.name(event.kind),
-        actor=wording.name(event.actor),
+        actor=_say_actor(event.actor, names, wording),
         level=wording.badge("level", event.level) if event.level else None,
         about=tuple(link for link in about if link),
         detail=labelled_pairs(event.detail, wording),

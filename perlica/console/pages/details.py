@@ -18,6 +18,7 @@ from perlica.stores.views.tickets import TicketView
 
 _NAMES_FIRST: Final = ("sandbox", "name", "reference", "node", "instance")
 _LINE_ROWS: Final = 4
+_KIB: Final = 1024
 _PLAIN: Final = frozenset({"true", "false"})
 _NODES: Final = {state.value: word for state, word in NODE_STATES.items()}
 _VALUES: Final[Mapping[str, Mapping[str, Text]]] = {
@@ -76,12 +77,31 @@ def _rank(row: tuple[str, str]) -> tuple[bool, int]:
     return is_digest(value), place
 
 
+def name_of_key(name: str, wording: Wording) -> str:
+    """Each part of a dotted name in words; what has none keeps its own name."""
+    parts = (KEYS.get(part) for part in name.split("."))
+    said = (part.say(wording.language) if part else "" for part in parts)
+    return " · ".join(word or part for word, part in zip(said, name.split("."), strict=True))
+
+
+def _measure(name: str, value: str, wording: Wording) -> str:
+    """A number of bytes or milliseconds in words, the number itself behind it."""
+    if not value.isascii() or not value.isdigit():
+        return value
+    number = int(value)
+    if name.endswith("_bytes"):
+        return f"{wording.size(number)} ({value})" if number >= _KIB else value
+    if name.endswith("_at_ms"):
+        return f"{wording.moment(number).full} ({value})"
+    return f"{wording.duration(number)} ({value})" if name.endswith("_ms") else value
+
+
 def _label(name: str, value: str, wording: Wording) -> tuple[str, str]:
     """Key and value in words; a value's own form stays behind its word, for searches."""
-    key = KEYS.get(name)
-    word = _VALUES.get(name, {}).get(value)
-    label = key.say(wording.language) if key else name
+    last = name.rpartition(".")[2]
+    word = _VALUES.get(last, {}).get(value)
+    label = name_of_key(name, wording)
     if word is None:
-        return label, value
+        return label, _measure(last, value, wording)
     said = word.say(wording.language)
     return label, said if value in {said, *_PLAIN} else f"{said} ({value})"

@@ -1,10 +1,11 @@
-"""From an id that somebody has at hand to the page of what it names."""
+"""From an id, a word or a person that somebody has at hand to the page of what it names."""
 
 from perlica.console.pages.pieces import call_link, operation_link, task_link, ticket_link
-from perlica.console.pages.scene import Scene, Sheet
+from perlica.console.pages.scene import PAGE_ROWS, Scene, Sheet
+from perlica.console.pages.tasks import task_lines
 from perlica.stores.views.operations import find_operation
 from perlica.stores.views.sandboxes import list_ended, list_living
-from perlica.stores.views.tasks import find_task
+from perlica.stores.views.tasks import find_task, search_tasks
 from perlica.stores.views.tickets import find_ticket
 from perlica.stores.views.transcript import find_call
 
@@ -21,12 +22,17 @@ class Found(Exception):
 
 
 def show_found(scene: Scene) -> Sheet:
-    """/find?id=…: leads on to the page, or says that there is none. Raises: Found."""
+    """/find?id=…: leads to the page of an id, or lists tasks by words or person. Raises: Found."""
     wanted = scene.asked.get("id")
     path = _path_of(scene, wanted) if wanted else None
     if path is not None:
         raise Found(path)
     wording = scene.wording
+    tasks = search_tasks(scene.database, wanted, limit=PAGE_ROWS) if wanted else ()
+    if tasks:
+        title = wording.say("find.found", words=wording.name(wanted))
+        fields = {"tasks": task_lines(tasks, wording), "choices": (), "older": "", "newest": ""}
+        return Sheet(title=title, template="tasks", fields=fields)
     nothing = wording.say("find.nothing", id=wording.name(wanted))
     return Sheet(title=wording.say("find"), template="error", fields={"text": nothing, "hint": ""})
 

@@ -64,7 +64,7 @@ def _unknown(operation: OperationView, wording: Wording) -> UnknownLine:
         operation=operation_link(operation.id),
         action=wording.action(operation.action),
         level=wording.badge("level", operation.level),
-        reason=wording.fault(str(outcome_of(operation).get("reason", ""))),
+        reason=wording.reason(str(outcome_of(operation).get("reason", ""))),
         task=task_link(operation.task_id) if operation.task_id else None,
         created=wording.moment(operation.created_at_ms),
         age=wording.duration(wording.now_ms - operation.created_at_ms),

@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Final
 
+from perlica.console.pages.details import labelled_pairs, name_of_key
 from perlica.console.pages.pieces import (
     Fact,
     Link,
     Pairs,
     operation_link,
-    pairs_of,
     read_json,
     read_map,
     task_link,
@@ -197,7 +197,7 @@ def _switch_facts(switch: SwitchView, wording: Wording) -> tuple[Fact, ...]:
         Fact(label=say("image.introduction"), text=switch.introduction),
     ]
     if switch.reason:
-        facts.append(Fact(label=say("sandbox.reason"), text=wording.fault(switch.reason)))
+        facts.append(Fact(label=say("sandbox.reason"), text=wording.reason(switch.reason)))
     return tuple(facts)
 
 
@@ -212,7 +212,7 @@ def _node(node: NodeView, wording: Wording) -> NodeLine:
         state=wording.node_badge(node.state),
         since=wording.moment(node.since_ms),
         seen=None if node.seen_at_ms is None else wording.moment(node.seen_at_ms),
-        evidence=pairs_of(node.evidence, wording),
+        evidence=labelled_pairs(node.evidence, wording),
     )
 
 
@@ -223,7 +223,7 @@ def orphan_lines(orphans: tuple[OrphanView, ...], wording: Wording) -> tuple[Orp
             link=Link(href=f"/sandboxes/{orphan.sandbox_id}", text=wording.name(orphan.name)),
             cause=wording.known(f"cause.{orphan.cause}", orphan.cause),
             node=wording.name(orphan.node),
-            reason=wording.fault(orphan.reason),
+            reason=wording.reason(orphan.reason),
             found=wording.moment(orphan.found_at_ms),
             attempts=orphan.attempts,
             next_try=wording.left(orphan.next_try_ms),
@@ -249,7 +249,7 @@ def _card(sandbox: SandboxView, image: ImageView | None, scene: Scene) -> Sandbo
 
 def _deletion(sandbox: SandboxView, scene: Scene) -> tuple[str, int | None]:
     """The countdown to the automatic deletion, as text and as a share of the idle time."""
-    idle_ms = sandbox.idle_ms
+    idle_ms = min(sandbox.idle_ms, scene.settings.idle_ms)
     if idle_ms <= 0 or sandbox.state not in _ENDS_BY_ITSELF:
         return "", None
     until_ms = sandbox.last_active_at_ms + idle_ms
@@ -271,24 +271,42 @@ def _facts(sandbox: SandboxView, wording: Wording) -> tuple[Fact, ...]:
             is_code=True,
         ),
         Fact(label=say("sandbox.limits"), text=_limits(sandbox.limits, wording)),
+        Fact(label=say("sandbox.disk"), text=_disk(sandbox, wording)),
         Fact(label=say("sandbox.network"), text=wording.name(sandbox.network)),
     ]
     if sandbox.instance:
         instance = wording.name(sandbox.instance)
         facts.append(Fact(label=say("sandbox.instance"), text=instance, is_code=True))
     if sandbox.state_reason:
-        facts.append(Fact(label=say("sandbox.reason"), text=wording.fault(sandbox.state_reason)))
+        facts.append(Fact(label=say("sandbox.reason"), text=wording.reason(sandbox.state_reason)))
     return tuple(facts)
+
+
+def _disk(sandbox: SandboxView, wording: Wording) -> str:
+    """What was used of the disk when the node last said so, and how long ago that was."""
+    used, seen_at_ms = sandbox.disk_used_bytes, sandbox.disk_seen_at_ms
+    if used is None or seen_at_ms is None:
+        return "—"
+    limit = read_map(sandbox.limits).get("disk_bytes")
+    share = f" ({100 * used // limit}%)" if isinstance(limit, int) and limit > 0 else ""
+    return f"{wording.size(used)}{share} · {wording.ago(seen_at_ms)}"
 
 
 def _limits(text: str, wording: Wording) -> str:
     """Limits on one line, bytes as sizes."""
     said = [
-        f"{name.removesuffix('_bytes')} {wording.size(value) if name in _SIZES else value}"
+        f"{name_of_key(name, wording)} {_limit(name, value, wording)}"
         for name, value in read_map(text).items()
         if isinstance(value, int)
     ]
     return " · ".join(said) or "—"
+
+
+def _limit(name: str, value: int, wording: Wording) -> str:
+    """A limit in the unit that people think in: bytes as sizes, thousandths of a core as cores."""
+    if name in _SIZES:
+        return wording.size(value)
+    return f"{value / 1000:g}" if name == "cpu_millis" else str(value)
 
 
 def _warnings(sandbox: SandboxView, image: ImageView | None, wording: Wording) -> tuple[str, ...]:
@@ -307,7 +325,7 @@ def _ended(sandbox: SandboxView, wording: Wording) -> EndedLine:
         link=Link(href=f"/sandboxes/{sandbox.id}", text=wording.name(sandbox.name)),
         state=wording.badge("state.sandbox", sandbox.state),
         node=wording.name(sandbox.node),
-        reason=wording.fault(sandbox.state_reason),
+        reason=wording.reason(sandbox.state_reason),
         created=wording.moment(sandbox.created_at_ms),
         ended=None if ended_at_ms is None else wording.moment(ended_at_ms),
     )

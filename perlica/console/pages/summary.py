@@ -45,7 +45,7 @@ def _facts(found: Mapping[str, object], wording: Wording) -> list[Fact]:
         facts.append(Fact(label=say("task.reason"), text=reason))
     elapsed_ms = found.get("elapsed_ms")
     if isinstance(elapsed_ms, int):
-        facts.append(Fact(label=say("task.took"), text=wording.duration(elapsed_ms)))
+        facts.append(Fact(label=say("task.lasted"), text=wording.duration(elapsed_ms)))
     for name in _FIGURES:
         count = found.get(name)
         if isinstance(count, int):

@@ -1,5 +1,6 @@
 """The list of tickets."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from perlica.console.pages.details import target_line
@@ -7,6 +8,7 @@ from perlica.console.pages.pieces import Link, choices, chosen_of, task_link, ti
 from perlica.console.pages.scene import PAGE_ROWS, Scene, Sheet
 from perlica.console.pages.works import expiry
 from perlica.console.wording import Badge, Moment, Wording
+from perlica.stores.views.people import read_names
 from perlica.stores.views.tickets import TicketFilter, TicketView, list_tickets
 
 
@@ -32,13 +34,15 @@ def show_tickets(scene: Scene) -> Sheet:
     tickets = list_tickets(scene.database, which, limit=PAGE_ROWS + 1, before=before)
     shown, more = tickets[:PAGE_ROWS], len(tickets) > PAGE_ROWS
     wording = scene.wording
+    deciders = [ticket.decided_by for ticket in shown if ticket.decided_by is not None]
+    names = read_names(scene.database, deciders)
     words = {word.value: wording.say(f"filter.{word.value}") for word in TicketFilter}
     older = f"{shown[-1].created_at_ms}.{shown[-1].place}" if more else ""
     return Sheet(
         title=wording.say("nav.tickets"),
         template="tickets",
         fields={
-            "tickets": tuple(_line(ticket, wording) for ticket in shown),
+            "tickets": tuple(_line(ticket, names, wording) for ticket in shown),
             "choices": choices(scene.asked, "state", words, which.value),
             "older": scene.asked.link(before=older) if older else "",
             "newest": scene.asked.link(before="") if before else "",
@@ -46,7 +50,7 @@ def show_tickets(scene: Scene) -> Sheet:
     )
 
 
-def _line(ticket: TicketView, wording: Wording) -> TicketLine:
+def _line(ticket: TicketView, names: Mapping[int, str], wording: Wording) -> TicketLine:
     decided_at_ms = ticket.decided_at_ms
     return TicketLine(
         link=ticket_link(ticket.id),
@@ -56,6 +60,10 @@ def _line(ticket: TicketView, wording: Wording) -> TicketLine:
         task=task_link(ticket.task_id) if ticket.task_id else None,
         created=wording.moment(ticket.created_at_ms),
         expires=expiry(ticket, wording),
-        decided_by="—" if ticket.decided_by is None else str(ticket.decided_by),
+        decided_by=_decider(ticket.decided_by, names, wording),
         decided_at=None if decided_at_ms is None else wording.moment(decided_at_ms),
     )
+
+
+def _decider(number: int | None, names: Mapping[int, str], wording: Wording) -> str:
+    return "—" if number is None else wording.person(number, names.get(number, ""))

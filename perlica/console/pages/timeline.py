@@ -5,13 +5,12 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlencode
 
-from perlica.console.pages.details import target_line
+from perlica.console.pages.details import labelled_pairs, target_line
 from perlica.console.pages.pieces import (
     Link,
     Pairs,
     call_link,
     operation_link,
-    pairs_of,
     read_map,
     task_link,
     ticket_link,
@@ -41,6 +40,8 @@ from perlica.stores.views.transcript import CallView, TurnView, find_summary, li
 TURNS_AT_ONCE: Final = 60
 """Rows of the transcript on one page."""
 _FOLDED: Final = frozenset({"system", "window"})
+_LONG_CODE_POINTS: Final = 1_200
+_LONG_LINES: Final = 24
 _END_OF_TIME: Final = 2**62
 
 
@@ -60,6 +61,8 @@ class CallBox:
     redacted: str
     result: str | None = field(repr=False)
     whole: Link | None
+    fold: str = ""
+    """What stands on the fold of a long result; "" where it is short enough to stand open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,10 +182,15 @@ def _turn_entry(
         at_ms=turn.created_at_ms,
         text=text,
         quiet=reasoning,
-        is_folded=turn.kind in _FOLDED,
+        is_folded=turn.kind in _FOLDED or is_long(text),
         whole=whole,
         calls=tuple(calls),
     )
+
+
+def is_long(text: str) -> bool:
+    """Whether a text would push what stands around it off the screen."""
+    return len(text) > _LONG_CODE_POINTS or text.count("\n") >= _LONG_LINES
 
 
 def _read_body(turn: TurnView) -> tuple[str, str, bool]:
@@ -224,6 +232,7 @@ def _send_entry(send: SendView, wording: Wording) -> Entry:
         at_ms=send.created_at_ms,
         badge=wording.badge("state.send", send.state),
         text="" if send.is_withheld else send.content.text,
+        is_folded=is_long(send.content.text) and not send.is_withheld,
         quiet=withheld if send.is_withheld else wording.name(send.last_error),
     )
 
@@ -234,20 +243,27 @@ def _call_box(call: CallView, operation: OperationView | None, wording: Wording)
         size = wording.size(call.output.size_bytes)
         whole = call_link(call.id, wording.say("call.whole", size=size))
     took_ms = None if operation is None else operation.took_ms
+    result = None if call.output is None else call.output.text
     return CallBox(
         tool=wording.name(call.tool),
         link=call_link(call.id),
         state=call_badge(call, operation, wording),
         level=None if operation is None else wording.badge("level", operation.level),
         took="" if took_ms is None else wording.duration(took_ms),
-        arguments=pairs_of(call.arguments, wording),
+        arguments=labelled_pairs(call.arguments, wording),
         operation=None if operation is None else operation_link(operation.id),
         ticket=_paying_ticket(operation),
         source=wording.name(call.source),
         redacted=_redacted(call, wording),
-        result=None if call.output is None else call.output.text,
+        result=result,
         whole=whole,
+        fold=_fold(result or "", wording),
     )
+
+
+def _fold(result: str, wording: Wording) -> str:
+    lines = result.count("\n") + 1
+    return wording.say("call.fold", lines=wording.number(lines)) if is_long(result) else ""
 
 
 def _redacted(call: CallView, wording: Wording) -> str:

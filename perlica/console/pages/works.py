@@ -1,13 +1,14 @@
 """Single things with a page of their own: a turn, a call, an operation, a ticket."""
 
-from perlica.console.pages.audit import audit_lines
-from perlica.console.pages.details import policy_of, target_pairs
+from collections.abc import Mapping
+
+from perlica.console.pages.audit import actor_names, audit_lines
+from perlica.console.pages.details import labelled_pairs, policy_of, target_pairs
 from perlica.console.pages.pieces import (
     Fact,
     Link,
     call_link,
     operation_link,
-    pairs_of,
     read_json,
     read_map,
     task_link,
@@ -24,6 +25,7 @@ from perlica.stores.views.operations import (
     find_for_ticket,
     find_operation,
 )
+from perlica.stores.views.people import read_names
 from perlica.stores.views.tickets import TicketView, find_ticket
 from perlica.stores.views.transcript import find_call, find_turn, read_sheet
 
@@ -103,7 +105,7 @@ def show_call(scene: Scene, call: str) -> Sheet:
         template="call",
         fields={
             "facts": facts,
-            "arguments": pairs_of(found.arguments, wording),
+            "arguments": labelled_pairs(found.arguments, wording),
             "has_result": found.output is not None,
             "text": text,
             "number": number + 1,
@@ -125,9 +127,11 @@ def show_operation(scene: Scene, operation: str) -> Sheet:
         template="operation",
         fields={
             "facts": operation_facts(found, wording),
-            "plan": pairs_of(found.plan, wording),
-            "outcome": pairs_of(found.outcome, wording),
-            "events": audit_lines(events.events, wording),
+            "plan": labelled_pairs(found.plan, wording),
+            "outcome": labelled_pairs(found.outcome, wording),
+            "events": audit_lines(
+                events.events, wording, actor_names(scene.database, events.events)
+            ),
         },
     )
 
@@ -210,16 +214,22 @@ def show_ticket(scene: Scene, ticket: str) -> Sheet:
         title=wording.say("ticket.title", id=wording.id(found.id)),
         template="ticket",
         fields={
-            "facts": _ticket_facts(found, operation, wording),
+            "facts": _ticket_facts(found, operation, _names(scene, found), wording=wording),
             "target": target_pairs(found, wording),
-            "plan": pairs_of(found.plan, wording),
-            "events": audit_lines(events.events, wording),
+            "plan": labelled_pairs(found.plan, wording),
+            "events": audit_lines(
+                events.events, wording, actor_names(scene.database, events.events)
+            ),
         },
     )
 
 
 def _ticket_facts(
-    ticket: TicketView, operation: OperationView | None, wording: Wording
+    ticket: TicketView,
+    operation: OperationView | None,
+    names: Mapping[int, str],
+    *,
+    wording: Wording,
 ) -> tuple[Fact, ...]:
     say = wording.say
     facts = [
@@ -227,8 +237,8 @@ def _ticket_facts(
         Fact(label=say("column.action"), text=wording.action(ticket.action)),
         Fact(label=say("column.created"), moment=wording.moment(ticket.created_at_ms)),
         Fact(label=say("column.expires"), text=expiry(ticket, wording)),
-        Fact(label=say("ticket.owners"), text=_owners(ticket)),
-        Fact(label=say("column.decided"), text=decision(ticket, wording)),
+        Fact(label=say("ticket.owners"), text=_owners(ticket, names, wording)),
+        Fact(label=say("column.decided"), text=decision(ticket, names, wording)),
         Fact(label=say("ticket.attempts"), text=wording.number(ticket.attempts)),
     ]
     if ticket.consumed_at_ms is not None:
@@ -252,14 +262,29 @@ def expiry(ticket: TicketView, wording: Wording) -> str:
     return wording.moment(ticket.expires_at_ms).text
 
 
-def decision(ticket: TicketView, wording: Wording) -> str:
+def decision(ticket: TicketView, names: Mapping[int, str], wording: Wording) -> str:
     """Who decided it and when."""
     if ticket.decided_by is None or ticket.decided_at_ms is None:
         return "—"
     at = wording.moment(ticket.decided_at_ms).full
-    return wording.say("ticket.decided", user=str(ticket.decided_by), time=at)
+    return wording.say(
+        "ticket.decided",
+        user=wording.person(ticket.decided_by, names.get(ticket.decided_by, "")),
+        time=at,
+    )
 
 
-def _owners(ticket: TicketView) -> str:
+def _names(scene: Scene, ticket: TicketView) -> Mapping[int, str]:
+    """Names of the Owners who were asked, and of who decided."""
+    decider = () if ticket.decided_by is None else (ticket.decided_by,)
+    return read_names(scene.database, (*_owner_numbers(ticket), *decider))
+
+
+def _owner_numbers(ticket: TicketView) -> tuple[int, ...]:
     owners = read_json(ticket.owners)
-    return ", ".join(str(owner) for owner in owners) if isinstance(owners, list) else "—"
+    return tuple(o for o in owners if isinstance(o, int)) if isinstance(owners, list) else ()
+
+
+def _owners(ticket: TicketView, names: Mapping[int, str], wording: Wording) -> str:
+    said = (wording.person(owner, names.get(owner, "")) for owner in _owner_numbers(ticket))
+    return ", ".join(said) or "—"

@@ -21,11 +21,14 @@ FRAME: Mapping[str, Text] = {
     "nav.audit": Text(zh="审计", en="Audit"),
     "nav.usage": Text(zh="用量", en="Usage"),
     "waiting": Text(zh="{count} 项待处理", en="{count} waiting"),
-    "find": Text(zh="按编号查找", en="Find by id"),
-    "find.hint": Text(zh="任务、审批、操作或沙箱", en="Task, approval, operation, sandbox"),
+    "find": Text(zh="查找", en="Find"),
+    "find.hint": Text(
+        zh="编号、沙箱名、请求里的词、提出的人", en="Id, sandbox, words of a request, person"
+    ),
+    "find.found": Text(zh="与“{words}”有关的任务", en='Tasks about "{words}"'),
     "find.nothing": Text(
-        zh="没有编号或名称是“{id}”的任务、审批、操作、调用或沙箱。",
-        en='No task, approval, operation, call or sandbox is called "{id}".',
+        zh="没有编号或名称是“{id}”的任务、审批、操作、调用或沙箱，也没有任务的请求或提出人含有它。",
+        en='Nothing is called "{id}", and no task was asked for in these words or by this person.',
     ),
     "other_language": Text(zh="English", en="中文"),
     "theme.dark": Text(zh="深色", en="Dark"),

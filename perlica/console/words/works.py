@@ -14,8 +14,11 @@ WORKS: Mapping[str, Text] = {
     "task.request_gone": Text(
         zh="（消息已过保留期或被清理）", en="(the message is no longer kept)"
     ),
-    "task.elapsed": Text(zh="已进行", en="Running for"),
-    "task.took": Text(zh="用时", en="Took"),
+    "task.elapsed": Text(
+        zh="已处理（不含等待审批）", en="Worked so far (without waiting for approval)"
+    ),
+    "task.took": Text(zh="处理用时（不含等待审批）", en="Worked (without waiting for approval)"),
+    "task.lasted": Text(zh="从提出到结束", en="From request to end"),
     "task.step": Text(zh="步", en="Step"),
     "task.model_calls": Text(zh="模型调用", en="Model calls"),
     "task.tool_calls": Text(zh="工具调用", en="Tool calls"),
@@ -64,6 +67,7 @@ WORKS: Mapping[str, Text] = {
     "turn.whole": Text(zh="看全文（{size}）", en="Whole text ({size})"),
     "call.title": Text(zh="调用 {id}", en="Call {id}"),
     "call.arguments": Text(zh="参数", en="Arguments"),
+    "call.fold": Text(zh="结果，{lines} 行", en="Result, {lines} lines"),
     "call.result": Text(zh="结果", en="Result"),
     "call.source": Text(zh="来源", en="Source"),
     "call.no_result": Text(
@@ -114,6 +118,7 @@ WORKS: Mapping[str, Text] = {
     "sandbox.image": Text(zh="镜像 digest", en="Image digest"),
     "sandbox.revision": Text(zh="修订 {revision}", en="revision {revision}"),
     "sandbox.limits": Text(zh="限额", en="Limits"),
+    "sandbox.disk": Text(zh="磁盘已用", en="Disk used"),
     "sandbox.network": Text(zh="网络", en="Network"),
     "sandbox.instance": Text(zh="实例", en="Instance"),
     "sandbox.reason": Text(zh="原因", en="Reason"),

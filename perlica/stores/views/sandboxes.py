@@ -36,6 +36,8 @@ class SandboxView:
     ended_at_ms: int | None
     idle_ms: int
     has_unknown: bool
+    disk_used_bytes: int | None
+    disk_seen_at_ms: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +61,9 @@ SELECT id, slot, image_revision, created_at_ms, last_active_at_ms, ended_at_ms, 
     {_TEXTS}, {_PURPOSE}, {_LIMITS},
     EXISTS (SELECT 1 FROM operations JOIN sandbox_operations AS done
         ON done.operation_id = operations.id
-        WHERE operations.state = 'unknown' AND done.sandbox_id = sandboxes.id) AS has_unknown
-FROM sandboxes
+        WHERE operations.state = 'unknown' AND done.sandbox_id = sandboxes.id) AS has_unknown,
+    disk.used_bytes AS disk_used_bytes, disk.seen_at_ms AS disk_seen_at_ms
+FROM sandboxes LEFT JOIN sandbox_disk_use AS disk ON disk.sandbox_id = sandboxes.id
 """  # noqa: S608 - joined from constants only
 _LIVING: Final = f"{_SELECT} WHERE slot IS NOT NULL ORDER BY slot"
 _ENDED: Final = f"{_SELECT} WHERE slot IS NULL ORDER BY id DESC LIMIT :limit"

@@ -117,6 +117,13 @@ _FIND: Final = f"{_select(PASSAGE_CODE_POINTS)} WHERE tasks.id = :id"
 _ACTIVE: Final = f"""
 {_select(PASSAGE_CODE_POINTS)} WHERE tasks.state NOT IN ('completed', 'failed', 'cancelled')
 """
+_SEARCH: Final = f"""
+{_select(LINE_CODE_POINTS)}
+WHERE instr(lower(trigger_message.content), lower(:words)) > 0
+    OR instr(lower(trigger_message.display_name), lower(:words)) > 0
+    OR CAST(tasks.requester_id AS TEXT) = :words
+{_NEWEST}
+"""
 _MOVES: Final = f"""
 SELECT id, at_ms, {texts("state_before", "state_after", "reason")}, step
 FROM task_events WHERE task_id = :id ORDER BY id LIMIT :limit
@@ -139,6 +146,11 @@ def find_task(db: Database, task: str) -> TaskView | None:
     """A task by its id."""
     row = read_one(db, _FIND, {"id": task})
     return None if row is None else _task(row)
+
+
+def search_tasks(db: Database, words: str, *, limit: int) -> tuple[TaskView, ...]:
+    """The newest tasks whose request or requester (name or number) holds the words."""
+    return tuple(_task(row) for row in read_all(db, _SEARCH, {"words": words, "limit": limit}))
 
 
 def find_active_task(db: Database) -> TaskView | None:
