@@ -1,6 +1,5 @@
 """Who takes his message back takes back what it asked for, however far that is."""
 
-
 from perlica.demo.model import Held, Reply, ScriptedModel
 from perlica.demo.napcat import NapCatStandIn
 from tests.attack.test_approvals import DELETIONS, PENDING
