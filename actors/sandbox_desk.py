@@ -5,7 +5,7 @@ transactions; a crash between them repeats the answer, not the order: operation 
 command are found again by its message.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -156,8 +156,7 @@ class SandboxDesk:
                 orphans = OrphanStore(self.database).list_open()
                 return sandbox_answers.answer_orphans(orphans, now, self.language)
             case CommandName.node, "list":
-                nodes = NodeStore(self.database).list_all()
-                return sandbox_answers.answer_nodes(nodes, living, now, self.language)
+                return self._show_nodes(living, now)
             case _:
                 return None
 
@@ -170,6 +169,14 @@ class SandboxDesk:
             idle_ms=idle_ms,
             now_ms=now,
             language=self.language,
+        )
+
+    def _show_nodes(self, living: Sequence[SandboxRow], now: int) -> str:
+        store = NodeStore(self.database)
+        nodes = store.list_all()
+        looks = {look.node: look for node in nodes for look in store.list_looks(node.name, 1)}
+        return sandbox_answers.answer_nodes(
+            nodes, living, looks, now_ms=now, language=self.language
         )
 
     def _find(self, name: str) -> SandboxRow | None:

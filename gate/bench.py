@@ -7,7 +7,7 @@ import contextlib
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,13 @@ class Depth:
     within_s: float
     machine_cuts: int = 0
     """How many guests are killed under QEMU; 0: that is not tried."""
+
+    def with_cuts(self, cuts: int | None) -> "Depth":
+        """Another number of power cuts. Fewer are less than what the name stands for."""
+        if cuts is None:
+            return self
+        name = self.name if cuts >= self.cuts else f"{self.name}-shortened"
+        return replace(self, cuts=cuts, name=name)
 
 
 QUICK = Depth(
@@ -80,9 +87,13 @@ class Bench:
             yield sandbox
 
     @contextlib.contextmanager
-    def side_node(self) -> Iterator[tuple[Node, str]]:
-        """Another node with the demonstration image, and that image's digest. Not started yet."""
-        node = Node(self.home, self.config, self.program, name=f"side-{uuid.uuid4().hex[:6]}")
+    def side_node(self, more: str = "") -> Iterator[tuple[Node, str]]:
+        """Another node with the demonstration image, and that image's digest. Not started yet.
+
+        `more` is put at the end of its settings.
+        """
+        name = f"side-{uuid.uuid4().hex[:6]}"
+        node = Node(self.home, self.config, self.program, name=name, more=more)
         try:
             layout = node.home / "layout"
             digest = build_demo_layout(layout)

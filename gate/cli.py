@@ -3,7 +3,6 @@
 Exit codes: 0 every claim holds, 1 one does not, 2 the gate cannot run on this node.
 """
 
-import dataclasses
 import signal
 import sys
 import time
@@ -101,7 +100,7 @@ def main(
         sys.exit(_EXIT_UNFIT)
     depth = FULL if full else QUICK
     run = Run(
-        depth=depth if cuts is None else dataclasses.replace(depth, cuts=cuts),
+        depth=depth.with_cuts(cuts),
         config=settings,
         target=target or _beside(settings.state_dir),
         only=only,

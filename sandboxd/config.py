@@ -98,6 +98,9 @@ class EgressRule(_Section):
     name: str = Field(pattern=r"^(\*\.)?([a-z0-9-]{1,63}\.)*[a-z][a-z0-9-]{0,62}$")
     """A whole name; with `*.` in front all names below it, but not itself."""
     ports: tuple[Annotated[int, Field(ge=1, le=65535)], ...] = (443,)
+    encrypted_hello: Literal["refuse", "allow"] = "refuse"
+    """What becomes of TLS clients that send an encrypted hello or pretend to, as browsers do. On a
+    server shared with others it can lead to their names: allow it for servers of your own only."""
 
 
 class Egress(_Section):
@@ -109,7 +112,10 @@ class Egress(_Section):
     link-local, shared and metadata addresses always are."""
     test_only_addresses: tuple[IPv4Address | IPv6Address, ...] = ()
     """Addresses that are let through although they are not public. For tests; empty otherwise."""
-    connections: int = Field(default=32, ge=1, le=256)
+    connections: int = Field(default=64, ge=1, le=256)
+    """At the same time for one sandbox; more wait for their turn."""
+    wait_s: float = Field(default=20, gt=0, le=300)
+    """How long one waits, before it is answered with 503."""
     upload_bytes: int = Field(default=4 * _MIB, ge=4096)
     """What one connection may send, TLS handshake included."""
     upload_bytes_per_hour: int = Field(default=64 * _MIB, ge=4096)

@@ -1,9 +1,10 @@
-"""What makes one node like another: a digest over everything that decides how sandboxes are made.
+"""What makes one node like another: a digest over everything that decides how sandboxes are made,
+and one over the daemon's own code.
 
-Mount options, disk, container profile, system calls, the daemon's own rights, the runtime and the
-programs that it lends. Two nodes with the same digest confine and persist in the same way. The
-daemon tells it with its facts and the gate writes it into a report, so that the service can see
-whether a report speaks for a node.
+Mount options, disk, container profile, system calls, the daemon's own rights, the runtime, the
+programs that it lends, the way out and what callers may set. Two nodes with the same digests
+confine and persist in the same way. The daemon tells them with its facts and the gate writes them
+into a report, so that the service can see whether a report speaks for a node.
 """
 
 import hashlib
@@ -22,6 +23,8 @@ from sandboxd.storage.overlay import OPTIONS, IdRange
 from sandboxd.wire import Limits
 
 _SOMEWHERE: Final = Path("/somewhere")
+_PACKAGE: Final = Path(__file__).parent
+_CODE: Final = frozenset({".py", ".so"})
 
 
 def configuration_digest(config: Config) -> str:
@@ -47,9 +50,22 @@ def _decisive(config: Config) -> dict[str, Any]:
         "runtime": Path(config.runtime).name,
         "layers_by_path": config.layers_by_path,
         "ceilings": config.ceilings.model_dump(mode="json"),
+        "egress": config.egress.model_dump(mode="json") if config.egress is not None else None,
+        "environment": sorted(config.environment),
+        "set_id_bits": config.set_id_bits,
         "init": _digest_of(config.init),
         "files": _digest_of(files_program()),
     }
+
+
+def code_digest(package: Path = _PACKAGE) -> str:
+    """SHA-256 over the names and contents of sandboxd's Python files and compiled parts."""
+    whole = hashlib.sha256()
+    for file in sorted(package.rglob("*")):
+        if file.suffix in _CODE and file.is_file():
+            name = file.relative_to(package).as_posix()
+            whole.update(f"{name}\0{_digest_of(file)}\n".encode())
+    return whole.hexdigest()
 
 
 def _digest_of(program: Path) -> str:

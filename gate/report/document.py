@@ -29,7 +29,9 @@ class NodeIdentity(_Part):
     sandboxd: str
     """Version of the daemon."""
     configuration: str
-    """SHA-256 over everything that decides how a sandbox is mounted and confined."""
+    """SHA-256 over everything that decides how a sandbox is mounted, confined and let out."""
+    code: str
+    """SHA-256 over sandboxd's own files."""
 
 
 class Facts(_Part):

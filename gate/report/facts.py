@@ -45,6 +45,7 @@ def find_facts(bench: Bench) -> Facts:
             file_system=file_system,
             sandboxd=health.version,
             configuration=configuration_digest(bench.config),
+            code=health.facts.code or "unknown",
         ),
         image_digest=bench.digest,
         image_squashfs_sha256=str(image["squashfs_sha256"]),

@@ -37,6 +37,7 @@ def markdown_of(report: Report) -> str:
         ("Rights of sandboxd", ", ".join(facts.node_rights)),
         ("sandboxd", node.sandboxd),
         ("Configuration", f"sha256:{node.configuration}"),
+        ("Code of sandboxd", f"sha256:{node.code}"),
         ("Image", facts.image_digest),
         ("Its squashfs", f"sha256:{facts.image_squashfs_sha256}"),
         *((name, version) for name, version in sorted(facts.programs.items())),

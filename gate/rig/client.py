@@ -72,7 +72,12 @@ class Client:
         return self.call(wire.SandboxList, "GET", wire.SANDBOXES_PATH).sandboxes
 
     def create(
-        self, name: str, digest: str, *, limits: Mapping[str, int] | None = None
+        self,
+        name: str,
+        digest: str,
+        *,
+        limits: Mapping[str, int] | None = None,
+        network: wire.Network = "none",
     ) -> "Sandbox":
         """Makes a sandbox with the smallest disk, unless `limits` says otherwise."""
         request = wire.CreateRequest.model_validate(
@@ -81,6 +86,7 @@ class Client:
                 "epoch": 1,
                 "name": name,
                 "image_digest": digest,
+                "network": network,
                 "limits": {"disk_bytes": wire.MIN_DISK_BYTES} | dict(limits or {}),
             }
         )

@@ -63,7 +63,9 @@ def wait_for(condition: Callable[[], bool], *, within_s: float) -> bool:
 class Node:
     """One daemon; its state outlives the process."""
 
-    def __init__(self, home: Path, config: Config, program: Program, *, name: str) -> None:
+    def __init__(
+        self, home: Path, config: Config, program: Program, *, name: str, more: str = ""
+    ) -> None:
         self.home = home / name
         self.state = self.home / "state"
         self.run = _SHARED_MEMORY / f"{home.name}-{uuid.uuid4().hex[:6]}"
@@ -75,7 +77,8 @@ class Node:
         self._settings.write_text(
             _SETTINGS.format(
                 node=name, state=self.state, run=self.run, config=config, by_path=by_path
-            ),
+            )
+            + more,
             encoding="utf-8",
         )
         self._log = self.home / "log"
@@ -97,6 +100,15 @@ class Node:
     def log(self) -> str:
         """The end of what it logged."""
         return self._log.read_text("utf-8", "replace")[-800:] if self._log.exists() else ""
+
+    def settings_without(self, section: str) -> None:
+        """Takes a section and what follows it out of its settings; the next start reads them."""
+        text = self._settings.read_text("utf-8")
+        self._settings.write_text(text.partition(f"[{section}]")[0], "utf-8")
+
+    def audit(self, word: str) -> list[str]:
+        """Lines of its log that hold a word."""
+        return [line for line in self._log.read_text("utf-8").splitlines() if word in line]
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Runs sandboxd's command line with this node's settings."""

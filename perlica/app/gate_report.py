@@ -32,9 +32,13 @@ _MUST_BE_THERE: Final = frozenset(
     restart.runtime restart.fsync recovery.creation recovery.deletion recovery.offline
     conflict.second-mount conflict.other-image conflict.lock node.pin isolation.rights
     limits.processes limits.memory limits.disk limits.inodes limits.output limits.zombies
+    egress.allowed egress.other-names egress.addresses egress.server-names egress.look-ups
+    egress.audit egress.none egress.uploads egress.enforced
     power.cuts power.flushes control.volatile control.ignored-flushes machine.leftovers
     """.split()
 )
+FULL_DEPTH: Final = "gate-full"
+"""A shorter run shows the same claims with too few cuts to prove them."""
 _ESCAPES_AT_LEAST: Final = 90
 _MAX_NAMED: Final = 5
 _MAX_WORD: Final = 24
@@ -60,6 +64,8 @@ class ReportedNode(BaseModel):
     file_system: str
     sandboxd: str
     configuration: str
+    code: str = ""
+    """Reports from before it was told speak for no code."""
 
 
 class ReportedLine(_Part):
@@ -85,6 +91,7 @@ class GateReport(_Part):
     """As `python -m gate` writes it."""
 
     format: Literal[1]
+    depth: str
     passed: bool
     facts: ReportedFacts
     lines: tuple[ReportedLine, ...]
@@ -96,6 +103,7 @@ class GateReport(_Part):
         escapes = sum(key.startswith("escape.") for key in present)
         return (
             *bad,
+            *(("depth",) if self.depth != FULL_DEPTH else ()),
             *sorted(_MUST_BE_THERE - present),
             *(("escape",) if escapes < _ESCAPES_AT_LEAST else ()),
             *(("passed",) if not self.passed and not bad else ()),
@@ -113,6 +121,7 @@ class NodeIdentity:
     sandboxd: str
     file_system: str | None
     configuration: str | None
+    code: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +178,7 @@ _NOT_COMPARED: Final = GateVerdict(
 
 
 def identity_of(health: HealthReport) -> NodeIdentity:
-    """The identity in a health answer. Daemons before the gate tell neither of the last two."""
+    """The identity in a health answer. Older daemons do not tell all of it."""
     facts = health.facts
     return NodeIdentity(
         kernel=facts.kernel,
@@ -179,6 +188,7 @@ def identity_of(health: HealthReport) -> NodeIdentity:
         sandboxd=health.version,
         file_system=getattr(facts, "file_system", None),
         configuration=getattr(facts, "configuration", None),
+        code=getattr(facts, "code", None),
     )
 
 
@@ -233,6 +243,7 @@ def differences(report: GateReport, node: NodeIdentity) -> tuple[Difference, ...
         ("sandboxd", reported.sandboxd, node.sandboxd),
         ("file_system", reported.file_system, node.file_system),
         ("configuration", reported.configuration, node.configuration),
+        ("code", reported.code, node.code),
     )
     return tuple(
         Difference(what=what, reported=wanted, found=found)
@@ -339,11 +350,14 @@ def _literal(*, zh: str, en: str) -> Text:
 
 
 def _in_chinese(one: Difference) -> str:
-    return f"{one.what} 报告为 {_short(one.reported)}，现为 {_short(one.found or '未知')}"
+    return (
+        f"{one.what} 报告为 {_short(one.reported or '未写明')}，现为 {_short(one.found or '未知')}"
+    )
 
 
 def _in_english(one: Difference) -> str:
-    return f"{one.what} {_short(one.reported)} reported, {_short(one.found or 'unknown')} found"
+    reported = _short(one.reported or "not")
+    return f"{one.what} {reported} reported, {_short(one.found or 'unknown')} found"
 
 
 def _short(word: str) -> str:

@@ -19,7 +19,7 @@ from perlica.domain.texts.sandboxes import NODE_STATES, say_output, short_digest
 from perlica.sandboxes.expiry import left_ms
 from perlica.stores.disk_use import DiskUse
 from perlica.stores.image_switches import ImageSwitch, SwitchState
-from perlica.stores.nodes import NodeRow
+from perlica.stores.nodes import NodeRow, Observation
 from perlica.stores.orphans import Orphan
 from perlica.stores.progress import CommandProgress
 from perlica.stores.sandboxes import SandboxOperation, SandboxRow
@@ -150,13 +150,29 @@ def answer_orphans(orphans: Sequence[Orphan], now_ms: int, language: Language) -
 
 
 def answer_nodes(
-    nodes: Sequence[NodeRow], rows: Sequence[SandboxRow], now_ms: int, language: Language
+    nodes: Sequence[NodeRow],
+    rows: Sequence[SandboxRow],
+    looks: Mapping[str, Observation],
+    *,
+    now_ms: int,
+    language: Language,
 ) -> str:
-    """What is thought of each node and since when."""
+    """What is thought of each node and since when, and what that rests on.
+
+    `looks` holds the newest look at each node; one that asked Kubernetes says so in its detail.
+    """
     if not nodes:
         return texts.NODES_NONE.say(language)
-    lines = [_say_node(node, rows, now_ms, language) for node in nodes[:MAX_LISTED]]
-    return "\n".join([texts.NODES_HEAD.say(language), *lines])
+    lines = [texts.NODES_HEAD.say(language)]
+    for node in nodes[:MAX_LISTED]:
+        lines.append(_say_node(node, rows, now_ms, language))
+        if (look := looks.get(node.name)) is not None:
+            lines.append(_say_look(look, now_ms, language))
+        if evidence := _say_evidence(node, language):
+            lines.append(texts.NODE_EVIDENCE.say(language, evidence=evidence))
+    if not any("cluster" in look.detail for look in looks.values()):
+        lines.append(texts.NODES_NO_CLUSTER.say(language))
+    return "\n".join(lines)
 
 
 def answer_asked(ticket: TicketId, language: Language) -> str:
@@ -252,3 +268,25 @@ def _say_node(node: NodeRow, rows: Sequence[SandboxRow], now_ms: int, language: 
         count=sum(row.node == node.name for row in rows),
         seen=seen,
     )
+
+
+def _say_look(look: Observation, now_ms: int, language: Language) -> str:
+    answered = look.finding == "answered"
+    return texts.NODE_LOOK.say(
+        language,
+        finding=texts.NODE_ANSWERED.say(language)
+        if answered
+        else say_fault(look.finding, language),
+        looks=look.looks,
+        ago=say_duration(now_ms - look.last_at_ms, language),
+    )
+
+
+def _say_evidence(node: NodeRow, language: Language) -> str:
+    """What the verdict rests on; nothing while the node is alive."""
+    said = (
+        words.say(language, value=clip_line(str(node.evidence[key]), _SHORT_CODE_POINTS))
+        for key, words in texts.NODE_EVIDENCE_WORDS.items()
+        if node.evidence.get(key)
+    )
+    return say_list(said, language)

@@ -125,6 +125,30 @@ NODE_LINE = Text(
 NODE_SEEN = Text(zh="{ago}前应答过", en="answered {ago} ago")
 NODE_NEVER_SEEN = Text(zh="从未应答", en="never answered")
 
+NODE_LOOK = Text(
+    zh="  最近观察：{finding}，连续 {looks} 次，{ago}前最后一次",
+    en="  last looks: {finding}, {looks} time(s) in a row, the last {ago} ago",
+)
+NODE_ANSWERED = Text(zh="有应答", en="it answered")
+NODE_EVIDENCE = Text(zh="  依据：{evidence}", en="  evidence: {evidence}")
+NODE_EVIDENCE_WORDS: Mapping[str, Text] = {
+    "down_looks": Text(zh="无应答 {value} 次", en="no answer in {value} looks"),
+    "down_s": Text(zh="无应答 {value} 秒", en="no answer for {value} s"),
+    "silent_looks": Text(zh="其中可信 {value} 次", en="{value} of them good looks"),
+    "silent_s": Text(zh="可信静默 {value} 秒", en="silent in good looks for {value} s"),
+    "control_looks": Text(
+        zh="同时有对照应答 {value} 次", en="a control answered {value} times meanwhile"
+    ),
+    "absent_looks": Text(zh="确认不存在 {value} 次", en="found absent {value} times"),
+    "absent_because": Text(zh="原因 {value}", en="because {value}"),
+    "lease_renewed": Text(zh="租约续至 {value}", en="lease renewed {value}"),
+    "by": Text(zh="由 {value} 决定", en="decided by {value}"),
+}
+NODES_NO_CLUSTER = Text(
+    zh="没有接入 Kubernetes 查询：以上只依据各节点 sandboxd 的应答。",
+    en="No Kubernetes look-up is wired: this rests on the answers of each node's sandboxd alone.",
+)
+
 SANDBOXES_OFF = Text(zh="沙箱功能没有启用，没有任何改变。", en="Sandboxes are switched off.")
 NOT_DONE = Text(zh="没有执行：{reason}", en="Not done: {reason}")
 REFUSALS: Mapping[str, Text] = {

@@ -26,8 +26,10 @@ from sandboxd.images.unpack import Progress, UnpackLimits, ignore_progress, unpa
 from sandboxd.kernel.children import CHILDREN
 from sandboxd.kernel.loops import LoopDevices
 from sandboxd.kernel.steps import explained
-from sandboxd.storage.disk import fsync_directory, mount_device
-from sandboxd.storage.records import make_private, write_durably
+from sandboxd.storage import door
+from sandboxd.storage.disk import mount_device
+from sandboxd.storage.records import make_private
+from sandboxd.storage.state_files import damaged
 from sandboxd.wire import HeldImage, ImageDigest
 
 _SCRATCH = "import-"
@@ -108,7 +110,8 @@ class Catalog:
             progress("squash", 0, 0)
             _build_squashfs(tree, built)
             progress("squash", 1, 1)
-            built.replace(target)
+            with door.step("image files", "rename"):
+                built.replace(target)
             held = HeldImage(
                 digest=ImageDigest(image.digest),
                 reference=reference or image.reference,
@@ -116,25 +119,28 @@ class Catalog:
                 size_bytes=target.stat().st_size,
                 imported_at_ms=time.time_ns() // 1_000_000,
             )
-            fsync_directory(self._directory)
-            write_durably(self._file(image.digest, "base"), image.base.model_dump_json())
-            write_durably(self._file(image.digest, "json"), held.model_dump_json())
+            door.sync_directory("image files", self._directory)
+            base, record = self._file(image.digest, "base"), self._file(image.digest, "json")
+            door.replace_durably("image record", base, image.base.model_dump_json())
+            door.replace_durably("image record", record, held.model_dump_json())
         return held
 
     def remove(self, digest: str) -> int:
         """Forgets an image that nothing uses any more. Returns how many bytes that freed."""
         size_bytes = self.find(digest).size_bytes
-        self._file(digest, "json").unlink()
-        self.squashfs(digest).unlink(missing_ok=True)
-        self._file(digest, "base").unlink(missing_ok=True)
-        fsync_directory(self._directory)
+        door.remove_file("image record", self._file(digest, "json"))
+        door.remove_file("image files", self.squashfs(digest))
+        door.remove_file("image record", self._file(digest, "base"))
+        door.sync_directory("image files", self._directory)
         return size_bytes
 
     def unrecorded(self) -> tuple[Path, ...]:
         """Files and directories that no record names; empty while an import runs."""
         if not self._directory.exists():
             return ()
-        with (self._directory / "lock").open("w") as lock:
+        with door.step("image lock", "make"):
+            opened = (self._directory / "lock").open("w")
+        with opened as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -170,8 +176,10 @@ class Catalog:
         try:
             return HeldImage.model_validate_json(file.read_bytes())
         except ValidationError as error:
-            raise Misconfigured(
-                f"the record of image {file.stem} cannot be read", remedy="import the image again"
+            raise damaged(
+                file,
+                "this is no record of an image",
+                f"remove {file}, then import the image again",
             ) from error
 
 

@@ -8,16 +8,17 @@ import threading
 from pathlib import Path
 
 from sandboxd.faults import Refused
-from sandboxd.storage.records import write_durably
+from sandboxd.storage import door
+from sandboxd.storage.state_files import read_epoch
 
 
 class Epoch:
-    """Thread-safe."""
+    """Thread-safe. Raises: Misconfigured when the file is damaged."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
-        self._highest = int(path.read_text(encoding="ascii")) if path.exists() else 0
+        self._highest = read_epoch(path)
 
     @property
     def highest(self) -> int:
@@ -27,7 +28,7 @@ class Epoch:
     def admit(self, epoch: int) -> None:
         """Remembers a newer epoch before anything is done for it.
 
-        Raises: Refused when it is older than the highest.
+        Raises: Refused when it is older than the highest, Retryable when the disk does not take it.
         """
         with self._lock:
             if epoch < self._highest:
@@ -35,6 +36,6 @@ class Epoch:
                     f"epoch {epoch} is older than {self._highest}",
                     remedy="another service, or a restored database, speaks to this node",
                 )
-            if epoch > self._highest:
-                write_durably(self._path, str(epoch))
+            if epoch > self._highest or not self._path.exists():
+                door.replace_durably("epoch", self._path, str(epoch))
                 self._highest = epoch

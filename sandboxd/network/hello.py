@@ -14,13 +14,15 @@ _MAX_RECORD = 16 * 1024 + 256
 _VERSION_AND_RANDOM = 34
 _SERVER_NAME, _ENCRYPTED_HELLO = 0x0000, 0xFE0D
 _HOST_NAME = 0
+_OUTER = 0
 
 
-def server_name(received: bytes) -> str | None:
+def server_name(received: bytes, *, may_encrypt: bool = False) -> str | None:
     """The name that the client asks for, lower case. None while the message is incomplete.
 
-    Raises: Refused when it is no TLS, names no or several servers, or hides the real name in an
-    encrypted hello.
+    Raises: Refused when it is no TLS, names no or several servers, or may hide another name in an
+    encrypted hello. A browser's pretended one (GREASE, RFC 9849 6.2) is made so that nobody on the
+    way can tell it from a real one, so both are refused unless `may_encrypt`: docs/adr/0009.
     """
     message = _handshake(received)
     if message is None:
@@ -34,7 +36,7 @@ def server_name(received: bytes) -> str | None:
     if len(body) < length:
         return None
     try:
-        return _name_in(_Reader(body))
+        return _name_in(_Reader(body), may_encrypt=may_encrypt)
     except IndexError:
         raise Refused("the client's first message is damaged") from None
 
@@ -72,7 +74,7 @@ class _Reader:
         return _Reader(self.take(self.number(width)))
 
 
-def _name_in(hello: _Reader) -> str:
+def _name_in(hello: _Reader, *, may_encrypt: bool) -> str:
     hello.take(_VERSION_AND_RANDOM)
     hello.field(1)  # Session id.
     hello.field(2)  # Cipher suites.
@@ -82,7 +84,7 @@ def _name_in(hello: _Reader) -> str:
     while extensions.left:
         kind, content = extensions.number(2), extensions.field(2)
         if kind == _ENCRYPTED_HELLO:
-            raise Refused("the client hides the server's name")
+            _check_encrypted(content, may_encrypt=may_encrypt)
         if kind == _SERVER_NAME:
             listed = content.field(2)
             while listed.left:
@@ -91,3 +93,13 @@ def _name_in(hello: _Reader) -> str:
     if len(names) != 1:
         raise Refused("the client does not name one server")
     return names[0].decode("ascii", "replace").lower()
+
+
+def _check_encrypted(content: _Reader, *, may_encrypt: bool) -> None:
+    """Even where it is allowed it has to be the outer form (RFC 9849 5): the inner one, sent in
+    the clear, would be read by servers and not by us.
+    """
+    if not may_encrypt:
+        raise Refused("the client may hide the server's name (encrypted hello)")
+    if content.number(1) != _OUTER:
+        raise Refused("the client's encrypted hello is damaged")

@@ -7,12 +7,12 @@ or a metadata service.
 
 import ipaddress
 import re
-import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from sandboxd.config import Egress
-from sandboxd.faults import Refused, Retryable
+from sandboxd.config import Egress, EgressRule
+from sandboxd.faults import Refused
+from sandboxd.network.names import resolve
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
@@ -44,26 +44,28 @@ class Destination:
     addresses: tuple[str, ...]
 
 
-def check_name(egress: Egress, name: str, port: int) -> None:
-    """Raises: Refused unless a rule names it, or its parent with `*.`, with that port."""
+def check_name(egress: Egress, name: str, port: int) -> EgressRule:
+    """The rule that names it, or its parent with `*.`, with that port. Raises: Refused."""
     if len(name) > _MAX_NAME or not _HOST.fullmatch(name):
         raise Refused("this is no name of a host")
     for rule in egress.allow:
         suffix = rule.name.removeprefix("*")
         is_named = name == rule.name or (suffix != rule.name and name.endswith(suffix))
         if is_named and port in rule.ports:
-            return
+            return rule
     raise Refused("this name and port are not on the allow-list of the node")
 
 
-def find_destination(egress: Egress, name: str, port: int) -> Destination:
-    """Resolves an allowed name. Raises: Refused, Retryable (it does not resolve)."""
+def find_destination(
+    egress: Egress, name: str, port: int, *, resolve: Callable[[str], tuple[str, ...]] = resolve
+) -> Destination:
+    """The checked addresses of an allowed name. They are checked anew at each use, wherever
+    `resolve` has them from, and the connection goes to one of them and to nothing else.
+
+    Raises: Refused, Retryable (it does not resolve).
+    """
     check_name(egress, name, port)
-    try:
-        found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
-    except OSError as error:
-        raise Retryable("the name does not resolve") from error
-    addresses = tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
+    addresses = resolve(name)
     if not addresses or not all(is_reachable(egress, address) for address in addresses):
         raise Refused("the name leads to an address that is not public")
     return Destination(name=name, port=port, addresses=addresses)

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 
 from sandboxd import _native
 from sandboxd.config import Egress
-from sandboxd.faults import Fault, Refused, Retryable
+from sandboxd.faults import Busy, Fault, Refused, Retryable
 from sandboxd.network.hello import MAX_HELLO_BYTES, server_name
-from sandboxd.network.policy import Destination, find_destination
+from sandboxd.network.names import Names
+from sandboxd.network.policy import Destination, check_name, find_destination
 from sandboxd.network.relay import Account, UploadBudget, relay
 from sandboxd.network.request import ProxyRequest, parse_request
 
@@ -26,7 +27,14 @@ _audit = logging.getLogger("sandboxd.egress")
 _MAX_HEAD_BYTES = 32 * 1024
 _HEAD_WITHIN_S = 15.0
 _CONNECT_WITHIN_S = 10.0
-_BACKLOG = 64
+_BACKLOG = 512
+_WAITING = 256
+"""Connections beyond the cap that wait for their turn; those behind them wait in the backlog."""
+_STATUSES: tuple[tuple[type[Fault], str], ...] = (
+    (Refused, "403 Forbidden"),
+    (Busy, "503 Service Unavailable\r\nRetry-After: 5"),
+    (Fault, "502 Bad Gateway"),
+)
 _ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
@@ -47,8 +55,11 @@ class EgressProxy:
         self._sandbox = sandbox
         self._budget = UploadBudget(egress.upload_bytes_per_hour)
         self._free = threading.BoundedSemaphore(egress.connections)
+        self._room = threading.BoundedSemaphore(egress.connections + _WAITING)
+        self._names = Names()
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
+        self._waiting = 0
         self._is_closed = False
         self._listening = _listen_inside(init)
         threading.Thread(target=self._accept, name="egress", daemon=True).start()
@@ -67,21 +78,49 @@ class EgressProxy:
                 inner, _ = self._listening.accept()
             except OSError:
                 return  # Closed with the sandbox.
-            if not self._free.acquire(blocking=False):
-                inner.close()
-                continue
-            threading.Thread(target=self._serve, args=(inner,), name="egress", daemon=True).start()
+            self._room.acquire()  # Each leaves in time: it is served, or told that it is not.
+            threading.Thread(target=self._attend, args=(inner,), name="egress", daemon=True).start()
 
-    def _serve(self, inner: socket.socket) -> None:
+    def _attend(self, inner: socket.socket) -> None:
         try:
             with inner:
                 self.keep(inner)
-                _Connection(self, self._egress, self._sandbox, self._budget).serve(inner)
+                is_free = self._wait_for_place()
+                try:
+                    self._serve(inner, is_free=is_free)
+                finally:
+                    if is_free:
+                        self._free.release()
         except OSError:
             return  # The sandbox hung up.
         finally:
             self.forget(inner)
-            self._free.release()
+            self._room.release()
+
+    def _wait_for_place(self) -> bool:
+        if self._free.acquire(blocking=False):
+            return True
+        with self._lock:
+            self._waiting += 1
+        try:
+            return self._free.acquire(timeout=self._egress.wait_s)
+        finally:
+            with self._lock:
+                self._waiting -= 1
+
+    def is_crowded(self) -> bool:
+        """Whether somebody waits for a place."""
+        return self._waiting > 0
+
+    def _serve(self, inner: socket.socket, *, is_free: bool) -> None:
+        connection = _Connection(
+            proxy=self,
+            egress=self._egress,
+            sandbox=self._sandbox,
+            budget=self._budget,
+            names=self._names,
+        )
+        connection.serve(inner, is_free=is_free)
 
     def keep(self, end: socket.socket) -> None:
         """The connection ends with the proxy."""
@@ -126,15 +165,20 @@ def _listen_inside(init: int) -> socket.socket:
         ) from error
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Connection:
     proxy: EgressProxy
     egress: Egress
     sandbox: str
     budget: UploadBudget
+    names: Names
 
-    def serve(self, inner: socket.socket) -> None:
-        """One request of the sandbox, from its first byte to its line of audit."""
+    def serve(self, inner: socket.socket, *, is_free: bool) -> None:
+        """One request of the sandbox, from its first byte to its line of audit.
+
+        One for which no place became free is read as well: a client hears only what comes after
+        it has spoken.
+        """
         began = time.monotonic()
         account = Account(
             upload_left=self.egress.upload_bytes,
@@ -145,8 +189,13 @@ class _Connection:
         try:
             raw, rest = _read_head(inner)
             request = parse_request(raw)
-            target = find_destination(self.egress, request.name, request.port)
-            place = f"{target.name}:{target.port}"
+            check_name(self.egress, request.name, request.port)
+            place = f"{request.name}:{request.port}"
+            if not is_free:
+                raise Busy("too many connections at once", remedy="try again")
+            target = find_destination(
+                self.egress, request.name, request.port, resolve=self.names.find
+            )
             verdict = self._carry(inner, request=request, target=target, rest=rest, account=account)
         except Fault as fault:
             verdict = f"refused: {fault.message}"
@@ -186,6 +235,7 @@ class _Connection:
                     within_s=self.egress.connection_s,
                     silent_s=self.egress.silent_s,
                     one_way=not request.is_tunnel,
+                    is_crowded=self.proxy.is_crowded,
                 )
             finally:
                 self.proxy.forget(outer)
@@ -196,7 +246,9 @@ class _Connection:
             return request.head + rest[: request.body_bytes]
         inner.sendall(_ESTABLISHED)
         deadline = time.monotonic() + _HEAD_WITHIN_S
-        while (name := server_name(rest)) is None:
+        rule = check_name(self.egress, request.name, request.port)
+        may_encrypt = rule.encrypted_hello == "allow"
+        while (name := server_name(rest, may_encrypt=may_encrypt)) is None:
             if len(rest) > MAX_HELLO_BYTES:
                 raise Refused("the client's first message is too long")
             rest += _receive(inner, deadline)
@@ -250,7 +302,7 @@ def _send_body(inner: socket.socket, outer: socket.socket, left: int, account: A
 
 def _answer(inner: socket.socket, fault: Fault) -> None:
     """Says why; in a tunnel that was opened already the client sees broken TLS and hangs up."""
-    status = "403 Forbidden" if isinstance(fault, Refused) else "502 Bad Gateway"
+    status = next(said for kind, said in _STATUSES if isinstance(fault, kind))
     body = f"sandboxd: {fault.message}\n".encode()
     head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n"
     inner.settimeout(1)

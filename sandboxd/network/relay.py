@@ -4,12 +4,15 @@ import select
 import socket
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
 _CHUNK_BYTES = 64 * 1024
 _HOUR_S = 3600.0
-End = Literal["closed", "upload cap", "download cap", "time", "silence", "lost"]
+_GIVES_WAY_S = 5.0
+_LOOK_EVERY_S = 1.0
+End = Literal["made room", "closed", "upload cap", "download cap", "time", "silence", "lost"]
 
 
 class UploadBudget:
@@ -88,21 +91,33 @@ def relay(
     within_s: float,
     silent_s: float,
     one_way: bool = False,
+    is_crowded: Callable[[], bool] = lambda: False,
 ) -> End:
-    """Moves bytes both ways, or with `one_way` only inwards. Returns why it ended."""
+    """Moves bytes both ways, or with `one_way` only inwards. Returns why it ended.
+
+    A tunnel that was silent for a few seconds makes room while others wait for a place: programs
+    keep idle ones for later, and would keep their own further connections out with them.
+    """
     up = _Way(source=inner, target=outer, is_over=one_way)
     down = _Way(source=outer, target=inner)
     for side in (inner, outer):
         side.settimeout(0)
-    deadline = time.monotonic() + within_s
+    heard_s = time.monotonic()
+    deadline = heard_s + within_s
     try:
         while not (down.is_over and not down.pending):
-            left_s = deadline - time.monotonic()
+            now_s = time.monotonic()
+            left_s, quiet_s = deadline - now_s, now_s - heard_s
             if left_s <= 0:
                 return "time"
-            ready = _wait(up, down, min(left_s, silent_s))
+            if quiet_s >= silent_s:
+                return "silence"
+            if quiet_s >= _GIVES_WAY_S and is_crowded():
+                return "made room"
+            ready = _wait(up, down, min(left_s, silent_s - quiet_s, _LOOK_EVERY_S))
             if not ready:
-                return "time" if left_s <= silent_s else "silence"
+                continue
+            heard_s = time.monotonic()
             end = _step(up, down, ready, account)
             if end is not None:
                 return end

@@ -25,6 +25,7 @@ from sandboxd.faults import Retryable
 from sandboxd.kernel.children import CHILDREN, kill_quietly
 from sandboxd.kernel.steps import wait_until
 from sandboxd.runtime.profile import INIT_PATH
+from sandboxd.storage import door
 
 _START_WITHIN_S = 20.0
 _REMOVE_WITHIN_S = 20.0
@@ -71,8 +72,9 @@ class OciRuntime:
         Raises: Retryable; nothing of the container is left then.
         """
         bundle = self._bundle(container)
-        bundle.mkdir(parents=True, exist_ok=True)
-        (bundle / "config.json").write_text(json.dumps(configuration), encoding="utf-8")
+        door.make_directory("runtime bundle", bundle)
+        raw = json.dumps(configuration).encode("utf-8")
+        door.write_file("runtime bundle", bundle / "config.json", raw)
         pid_file = bundle / "pid"
         arguments = ("run", "--detach", "--bundle", str(bundle), "--pid-file", str(pid_file))
         with CHILDREN.starting(), _closed_pipes() as stdio:

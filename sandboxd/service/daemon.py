@@ -26,17 +26,18 @@ from sandboxd.ledger.outputs import Outputs
 from sandboxd.runtime.programs import files_program
 from sandboxd.service.garbage import Garbage
 from sandboxd.service.http import Application, identify_certificate, identify_user
-from sandboxd.service.node import Node, build_node, node_id
+from sandboxd.service.node import Node, build_node
 from sandboxd.service.operations import Operations
 from sandboxd.service.recovery import recover
 from sandboxd.service.registry import Registry
 from sandboxd.service.server import Server, TlsServer, UnixServer
 from sandboxd.service.service import Service
-from sandboxd.storage.records import make_private, write_durably
+from sandboxd.storage.door import make_directory, open_lock, step
+from sandboxd.storage.records import make_private
+from sandboxd.storage.state_files import EPOCH, JOURNAL, check_state, journal_key, node_id
 
 _log = logging.getLogger(__name__)
 _SIGNALS = {signal.SIGTERM, signal.SIGINT}
-_KEY_BYTES = 32
 _DOOR_CLOSES_WITHIN_S = 5.0
 
 
@@ -49,10 +50,9 @@ def run_daemon(config: Config) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     os.umask(0o077)
     _native.return_large_blocks()
-    with _locked_state(config.state_dir):
+    with _alone(config):
+        check_state(config.state_dir)
         mode = cgroup_mode()
-        config.run_dir.mkdir(parents=True, exist_ok=True)
-        config.run_dir.chmod(0o711)  # Allowed users reach the socket in it; the rest is 0700.
         outputs_directory = config.run_dir / "outputs"
         room = confine(
             name=node_id(config.state_dir),
@@ -62,7 +62,7 @@ def run_daemon(config: Config) -> None:
             capabilities=CAPABILITIES | (RUNC_CAPABILITIES if _is_runc(config) else {}),
         )
         node = build_node(config, room, mode)
-        journal = Journal(config.state_dir / "journal", keep=config.bounds.journal_operations)
+        journal = Journal(config.state_dir / JOURNAL, keep=config.bounds.journal_operations)
         outputs = Outputs(outputs_directory, limit_bytes=config.bounds.unacknowledged_output_bytes)
         _serve(node, journal, outputs)
         journal.close()
@@ -75,8 +75,8 @@ def _serve(node: Node, journal: Journal, outputs: Outputs) -> None:
     operations = Operations(
         journal=journal,
         outputs=outputs,
-        epoch=Epoch(config.state_dir / "epoch"),
-        key=_journal_key(config.state_dir / "journal-key"),
+        epoch=Epoch(config.state_dir / EPOCH),
+        key=journal_key(config.state_dir),
         clock_ms=node.clock_ms,
     )
     living = {sandbox.instance for sandbox in registry.all()}
@@ -157,16 +157,37 @@ def _give_up() -> None:
 
 
 @contextlib.contextmanager
-def _locked_state(directory: Path) -> Iterator[None]:
-    """One daemon for each state directory. Raises: Misconfigured."""
-    make_private(directory)
-    descriptor = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def _alone(config: Config) -> Iterator[None]:
+    """One daemon for each state directory, run directory and socket. Raises: Misconfigured.
+
+    A second one in the same run directory would take away the first one's socket, end its
+    containers as if they were left behind, and forget its outputs.
+    """
+    make_private(config.state_dir)
+    make_directory("run directory", config.run_dir, mode=0o755)
+    make_directory("run directory", config.socket.parent, mode=0o755)
+    with step("run directory", "make"):
+        config.run_dir.chmod(0o711)  # Allowed users reach the socket in it; the rest is 0700.
+    with contextlib.ExitStack() as held:
+        for key, file in (
+            ("state_dir", config.state_dir / "lock"),
+            ("run_dir", config.run_dir / "daemon.lock"),
+            ("socket", config.socket.with_name(f"{config.socket.name}.lock")),
+        ):
+            held.enter_context(_locked(key, file))
+        yield
+
+
+@contextlib.contextmanager
+def _locked(key: str, file: Path) -> Iterator[None]:
+    descriptor = open_lock("daemon lock", file)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
+            used = file.parent if key != "socket" else file.with_suffix("")
             raise Misconfigured(
-                f"another sandboxd uses {directory}", remedy="stop it, or use another state_dir"
+                f"another sandboxd uses {used}", remedy=f"stop it, or use another {key}"
             ) from error
         yield
     finally:
@@ -175,9 +196,3 @@ def _locked_state(directory: Path) -> Iterator[None]:
 
 def _is_runc(config: Config) -> bool:
     return Path(config.runtime).name == "runc"
-
-
-def _journal_key(file: Path) -> bytes:
-    if not file.exists():
-        write_durably(file, os.urandom(_KEY_BYTES).hex())
-    return bytes.fromhex(file.read_text(encoding="ascii").strip())

@@ -6,7 +6,6 @@ left of somebody's work, so without evidence only an operator who names it has i
 """
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -17,6 +16,7 @@ from sandboxd.kernel.mountinfo import mounts_below
 from sandboxd.ledger.journal import Journal
 from sandboxd.service.node import Node
 from sandboxd.service.registry import Registry
+from sandboxd.storage import door
 from sandboxd.storage.disk import lock_disk
 from sandboxd.storage.records import RECORD
 from sandboxd.wire import (
@@ -144,7 +144,7 @@ class Garbage:
             case "image_file":
                 for path in node.catalog.unrecorded():
                     if path.name == orphan.name:
-                        _remove_path(path)
+                        door.remove_tree("orphan", path)
             case "mount" | "loop":
                 raise Busy("the kernel still uses it")
 
@@ -168,10 +168,3 @@ def _orphan(kind: OrphanKind, name: str, has_evidence: bool, evidence: str) -> O
 def _size_of(path: Path) -> int:
     files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
     return sum(file.stat().st_blocks * 512 for file in files)
-
-
-def _remove_path(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

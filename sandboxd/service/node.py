@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sandboxd import _native
 from sandboxd.config import Config
-from sandboxd.identity import configuration_digest, filesystem_of
+from sandboxd.identity import code_digest, configuration_digest, filesystem_of
 from sandboxd.images.catalog import Catalog, ImageMounts
 from sandboxd.kernel.cgroups import CgroupMode, ControlGroups
 from sandboxd.kernel.children import CHILDREN
@@ -19,7 +19,8 @@ from sandboxd.kernel.confinement import Room
 from sandboxd.kernel.loops import LoopDevices
 from sandboxd.kernel.steps import IDMAPPED_LAYERS_SINCE
 from sandboxd.runtime.container import OciRuntime
-from sandboxd.storage.records import Records, write_durably
+from sandboxd.storage.records import Records
+from sandboxd.storage.state_files import node_id
 from sandboxd.wire import NodeFacts
 
 _VERSION_WITHIN_S = 10.0
@@ -51,9 +52,10 @@ class Node:
 
 
 def build_node(config: Config, room: Room, mode: CgroupMode) -> Node:
-    """Makes the parts. Raises: Misconfigured when a program is missing."""
+    """Makes the parts. Raises: Misconfigured when a program is missing or a record is damaged."""
     loops = LoopDevices(host_devices=room.host_devices)
     catalog = Catalog(config.state_dir / "images")
+    catalog.list()  # A damaged record stops the start, not every question about health later.
     own = node_id(config.state_dir)
     return Node(
         config=config,
@@ -70,14 +72,6 @@ def build_node(config: Config, room: Room, mode: CgroupMode) -> Node:
     )
 
 
-def node_id(state_directory: Path) -> str:
-    """A short random name of this state directory: its control groups belong to nobody else."""
-    file = state_directory / "node-id"
-    if not file.exists():
-        write_durably(file, os.urandom(6).hex())
-    return file.read_text(encoding="ascii").strip()
-
-
 def find_facts(config: Config, room: Room, mode: CgroupMode) -> NodeFacts:
     """Asks kernel and runtime what they can do. Raises: Misconfigured when a program is missing."""
     said = CHILDREN.run((config.runtime, "--version"), within_s=_VERSION_WITHIN_S)
@@ -92,6 +86,7 @@ def find_facts(config: Config, room: Room, mode: CgroupMode) -> NodeFacts:
         outputs_survive_restart=room.outputs_survive_restart,
         file_system=filesystem_of(config.state_dir),
         configuration=configuration_digest(config),
+        code=code_digest(),
     )
 
 

@@ -9,7 +9,8 @@ import threading
 import uuid
 
 from sandboxd.execution.command import Command
-from sandboxd.faults import Fault, NotFound, Refused, Retryable
+from sandboxd.faults import Fault, Misconfigured, NotFound, OutcomeUnknown, Refused, Retryable
+from sandboxd.kernel.steps import explained
 from sandboxd.service.node import Node
 from sandboxd.service.sandbox import Sandbox
 from sandboxd.storage.records import Record
@@ -28,7 +29,11 @@ class Registry:
         """Takes over a sandbox that an earlier daemon made."""
         with self._lock:
             if record.name in self._sandboxes:
-                raise Refused(f"two sandboxes are named {record.name}")
+                other = self._sandboxes[record.name].instance
+                raise Misconfigured(
+                    f"the records of {other} and {record.instance} have one name, {record.name}",
+                    remedy="move the directory of one of them out of STATE/sandboxes",
+                )
             sandbox = Sandbox(record, self._node)
             self._sandboxes[record.name] = sandbox
             return sandbox
@@ -80,12 +85,17 @@ class Registry:
             raise Refused(f"there is a sandbox {request.name} already")
         if len(self._sandboxes) >= bounds.sandboxes:
             raise Refused(f"the node holds {bounds.sandboxes} sandboxes", remedy="delete one first")
-        found = os.statvfs(self._node.records.directory)
+        with explained("look at the node's disk"):
+            found = os.statvfs(self._node.records.directory)
         if found.f_bavail * found.f_frsize < request.limits.disk_bytes + bounds.free_disk_bytes:
             raise Retryable("the node's disk is too full for it", remedy="free space on the node")
 
     def create(self, request: CreateRequest) -> SandboxState:
-        """Makes a sandbox; it is on disk when this returns."""
+        """Makes a sandbox; it is on disk when this returns.
+
+        Raises: Fault; after OutcomeUnknown something of it is left, which keeps its name and place
+        until it is deleted.
+        """
         with self._lock:
             self._check_capacity(request)
             self._node.catalog.find(request.image_digest)  # It may have been collected since.
@@ -104,6 +114,8 @@ class Registry:
             self._sandboxes[request.name] = sandbox
         try:
             sandbox.create()
+        except OutcomeUnknown:
+            raise
         except Fault:
             self._forget(sandbox)
             raise

@@ -20,16 +20,17 @@ from sandboxd.execution.starting import explain_start
 from sandboxd.faults import Fault, OutcomeUnknown, Refused, Retryable
 from sandboxd.images.base import CommandBase
 from sandboxd.kernel.children import CHILDREN, is_ending
-from sandboxd.kernel.loops import loops_backed_by
-from sandboxd.kernel.steps import wait_until
+from sandboxd.kernel.steps import explained, wait_until
 from sandboxd.milestones import reached
 from sandboxd.network.proxy import EgressProxy
 from sandboxd.network.proxy import environment as proxy_environment
 from sandboxd.runtime.container import Stdio
 from sandboxd.runtime.profile import Container, container_configuration
 from sandboxd.service.absence import prove_absence
+from sandboxd.service.homes import make_home, remove_home
 from sandboxd.service.node import Node
-from sandboxd.storage.disk import create_disk, lock_disk, mounted_disk
+from sandboxd.storage import door
+from sandboxd.storage.disk import lock_disk, mounted_disk
 from sandboxd.storage.overlay import IdRange, Layers, is_mounted, mount_overlay, unmount
 from sandboxd.storage.records import Record
 from sandboxd.wire import (
@@ -43,7 +44,6 @@ from sandboxd.wire import (
 )
 
 _COMMANDS_END_WITHIN_S = 6.0
-_LOOPS_GONE_WITHIN_S = 5.0
 _REVIVALS = 2
 _ENDING_WITHIN_S = 5.0
 _LOOK_EVERY_S = 0.05
@@ -136,24 +136,15 @@ class Sandbox:
     # ------------------------------------------------------------ creation
 
     def create(self) -> None:
-        """Makes the disk; durable on return. Raises: Retryable, with nothing left behind."""
+        """Makes the disk; durable on return.
+
+        Raises: Retryable, with nothing left behind; OutcomeUnknown (now broken) otherwise.
+        """
         with self._lifecycle:
-            self._node.records.save(self.record)
-            reached("record creating")
             try:
-                create_disk(
-                    self._node.records.disk(self.instance),
-                    size_bytes=self.record.limits.disk_bytes,
-                    loops=self._node.loops,
-                )
-                present = self.record.model_copy(update={"phase": "present"})
-                reached("disk made")
-                self._node.records.save(present)
-                reached("record present")
-                self.record = present
-            except Fault:
-                self._node.records.remove(self.instance)
-                raise
+                self.record = make_home(self._node, self.record)
+            except OutcomeUnknown as error:
+                raise self._break(error.message) from error
 
     # ------------------------------------------------------------ commands
 
@@ -292,8 +283,9 @@ class Sandbox:
         lower = self._node.images.lower(self.record.image_digest)
         self._lock_file = lock_disk(records.lock(self.instance))
         try:
-            self._root.mkdir(exist_ok=True)
-            disk = os.open(records.disk(self.instance), os.O_RDWR | os.O_CLOEXEC)
+            door.make_directory("mount point", self._root)
+            with explained("open the disk"):
+                disk = os.open(records.disk(self.instance), os.O_RDWR | os.O_CLOEXEC)
             try:
                 with mounted_disk(disk, loops=self._node.loops) as root:
                     mount_overlay(
@@ -372,26 +364,28 @@ class Sandbox:
         return OutcomeUnknown(reason, remedy="delete the sandbox again, or restart sandboxd")
 
     def mark_deleting(self) -> None:
-        """Makes the intention durable: a restarted daemon goes on with the deletion."""
-        self.record = self.record.model_copy(update={"phase": "deleting"})
-        self._node.records.save(self.record)
+        """Makes the intention durable: a restarted daemon goes on with the deletion.
+
+        Raises: Retryable; it is as it was then.
+        """
+        deleting = self.record.model_copy(update={"phase": "deleting"})
+        self._node.records.save(deleting)
+        self.record = deleting
         reached("record deleting")
 
     def delete(self, operation: str) -> DeletionProof:
-        """Removes everything, then looks whether it is gone. Raises: OutcomeUnknown."""
+        """Removes everything, then looks whether it is gone.
+
+        Raises: Retryable (nothing happened), OutcomeUnknown (broken until it is deleted again).
+        """
         with self._lifecycle:
-            self._broken = ""
             self.mark_deleting()
-            self._end_commands()
-            self._take_down()
-            with contextlib.suppress(FileNotFoundError):
-                self._root.rmdir()
-            disk = self._node.records.disk(self.instance)
-            if not wait_until(lambda: not loops_backed_by(disk), within_s=_LOOPS_GONE_WITHIN_S):
-                raise self._break("a loop device keeps the disk")
-            self._node.records.remove(self.instance)
-            reached("disk removed")
+            self._broken = ""
             try:
+                self._end_commands()
+                self._take_down()
+                remove_home(self._node, self.instance, self._root)
+                reached("disk removed")
                 return prove_absence(self._node, self.record.name, self.instance, operation)
-            except OutcomeUnknown as error:
-                raise self._break(error.message) from error
+            except Fault as fault:
+                raise self._break(fault.message) from fault

@@ -16,6 +16,7 @@ from sandboxd.kernel.children import CHILDREN
 from sandboxd.kernel.loops import LoopDevices
 from sandboxd.kernel.steps import explained
 from sandboxd.milestones import reached
+from sandboxd.storage import door
 
 UPPER = "up"
 WORK = "wk"
@@ -33,21 +34,22 @@ def create_disk(image: Path, *, size_bytes: int, loops: LoopDevices) -> None:
 
     Raises: Retryable (no space, mkfs failed). The caller removes what is left.
     """
-    descriptor = os.open(image, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with door.step("disk image", "make"):
+        descriptor = os.open(image, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        with explained("allocate the disk"):
+        with door.step("disk image", "write"):
             _native.fallocate(descriptor, size_bytes)
         reached("disk allocated")
         _make_file_system(image)
-        with mounted_disk(descriptor, loops=loops) as root:
+        with mounted_disk(descriptor, loops=loops) as root, explained("fill the disk"):
             Path(f"/proc/self/fd/{root}").chmod(0o700)
             for name, mode in ((UPPER, 0o755), (WORK, 0o700)):
                 os.mkdir(name, dir_fd=root)
                 os.chmod(name, mode, dir_fd=root)  # Whatever the umask is.
             _sync(root)
-        with explained("sync the disk"):
+        with door.step("disk image", "sync"):
             os.fsync(descriptor)
-        fsync_directory(image.parent)
+        door.sync_directory("disk image", image.parent)
     finally:
         os.close(descriptor)
 
@@ -94,21 +96,12 @@ def _sync(root: int) -> None:
         os.close(directory)
 
 
-def fsync_directory(path: Path) -> None:
-    """Makes the names in a directory durable."""
-    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
-
-
 def lock_disk(lock: Path) -> int:
     """Takes the sandbox's lock file for this process; the descriptor holds it.
 
-    Raises: Busy when another daemon has it.
+    Raises: Busy when another daemon has it, Retryable.
     """
-    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = door.open_lock("disk lock", lock)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:

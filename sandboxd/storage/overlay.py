@@ -18,7 +18,7 @@ from sandboxd.kernel.steps import explained, kernel_words, wait_until
 from sandboxd.storage.disk import UPPER, WORK
 
 OPTIONS = (("index", "on"), ("redirect_dir", "on"), ("metacopy", "off"))
-_REQUIRED = frozenset({"rw", "index=on", "redirect_dir=on"})
+_REQUIRED = frozenset({"rw", "index=on", "redirect_dir=on", "nosuid", "nodev"})
 _FORBIDDEN = frozenset({"ro", "volatile", "fsync=volatile", "metacopy=on", "userxattr"})
 _ROOT_FLAGS = _native.MOUNT_ATTR_NOSUID | _native.MOUNT_ATTR_NODEV
 _UMOUNT_WITHIN_S = 5.0

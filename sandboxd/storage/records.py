@@ -5,20 +5,21 @@ STATE/sandboxes/INSTANCE/disk.xfs      its disk
 STATE/sandboxes/INSTANCE/lock          flock of the daemon that uses it
 """
 
+import errno
 import os
-import shutil
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from sandboxd.faults import Misconfigured
-from sandboxd.storage.disk import fsync_directory
+from sandboxd.storage import door
+from sandboxd.storage.state_files import damaged
 from sandboxd.wire import Digest, Instance, Limits, Name, Network, Operation
 
 RECORD = "record.json"
 DISK = "disk.xfs"
 LOCK = "lock"
+_RECORD_REMEDY = "restore the file, or move its directory out of the state directory"
 
 
 class Record(BaseModel):
@@ -32,7 +33,7 @@ class Record(BaseModel):
     created_at_ms: int
     limits: Limits
     network: Network = "none"
-    slot: int
+    slot: int = Field(ge=0)
     operation: Operation
     phase: Literal["creating", "present", "deleting"]
 
@@ -42,7 +43,7 @@ class Records:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        door.make_directory("state directory", directory)
 
     def home(self, instance: str) -> Path:
         """The directory of one sandbox."""
@@ -57,12 +58,12 @@ class Records:
         return self.home(instance) / LOCK
 
     def save(self, record: Record) -> None:
-        """Writes the record durably, its directory included."""
+        """Writes the record durably, its directory included. Raises: Retryable."""
         home = self.home(record.instance)
         if not home.exists():
-            home.mkdir(mode=0o700)
-            fsync_directory(self.directory)
-        write_durably(home / RECORD, record.model_dump_json())
+            door.make_directory("sandbox directory", home)
+            door.sync_directory("sandbox directory", self.directory)
+        door.replace_durably("sandbox record", home / RECORD, record.model_dump_json())
 
     def load_all(self) -> tuple[Record, ...]:
         """All records. A directory with neither record nor disk is a creation that never began.
@@ -70,49 +71,58 @@ class Records:
         A disk without a record is left alone: nothing shows whose it was.
         Raises: Misconfigured when a record cannot be read.
         """
-        found = []
+        found: dict[int, Record] = {}
         for home in sorted(self.directory.iterdir()):
             file = home / RECORD
+            if not home.is_dir():
+                continue
             if not file.exists():
                 if not self.disk(home.name).exists():
                     self.remove(home.name)
                 continue
-            try:
-                found.append(Record.model_validate_json(file.read_bytes()))
-            except ValidationError as error:
-                raise Misconfigured(
-                    f"the record of instance {home.name} cannot be read",
-                    remedy="restore the file or move the directory away",
-                ) from error
-        return tuple(found)
+            record = _read_record(file)
+            other = found.setdefault(record.slot, record)
+            if other is not record:
+                same = self.home(other.instance) / RECORD
+                raise damaged(file, f"the slot is also that of {same}", _RECORD_REMEDY)
+        return tuple(found.values())
 
     def remove(self, instance: str) -> None:
-        """Removes the files of a sandbox durably; the record goes last."""
+        """Removes the files of a sandbox durably; the record goes last. Raises: Retryable."""
         home = self.home(instance)
         if home.exists():
-            self.disk(instance).unlink(missing_ok=True)
-            shutil.rmtree(home)
-            fsync_directory(self.directory)
+            door.remove_file("disk image", self.disk(instance))
+            door.remove_tree("sandbox files", home)
+            door.sync_directory("sandbox files", self.directory)
 
     def exists(self, instance: str) -> bool:
         """Whether anything of it is on disk."""
         return self.home(instance).exists()
 
 
+def _read_record(file: Path) -> Record:
+    """Raises: Misconfigured naming file and field."""
+    try:
+        record = Record.model_validate_json(file.read_bytes())
+    except OSError as error:
+        raise damaged(file, error.strerror or "cannot be read", _RECORD_REMEDY) from error
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in problem["loc"]) or "the file"
+        raise damaged(file, f"{where}: {problem['msg']}", _RECORD_REMEDY, line=1) from error
+    if record.instance != file.parent.name:
+        raise damaged(file, f"it is the record of {record.instance}", _RECORD_REMEDY)
+    return record
+
+
 def make_private(directory: Path) -> None:
-    """Makes what is missing of a directory and of those above it, for our own user alone."""
+    """Makes what is missing of a directory and of those above it, for our own user alone.
+
+    Raises: Retryable, PermissionError naming the directory (the command line needs root).
+    """
     for each in (*reversed(directory.parents), directory):
-        if not each.exists():
-            each.mkdir(mode=0o700, exist_ok=True)
-
-
-def write_durably(path: Path, text: str) -> None:
-    """Replaces a small file: temporary, fsync, rename, fsync of the directory."""
-    fresh = path.with_name(path.name + ".new")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(descriptor)
-    fresh.replace(path)
-    fsync_directory(path.parent)
+        if each.exists():
+            continue
+        if os.geteuid() != 0 and not os.access(each.parent, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(each))
+        door.make_directory("state directory", each)

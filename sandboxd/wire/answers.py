@@ -57,8 +57,8 @@ class NodeFacts(Wire):
 
     `file_system`: the type of the one that the state directory lies on, such as "xfs".
     `configuration`: SHA-256 in hexadecimal digits over everything that decides how sandboxes are
-    mounted and confined. Both decide whether a report of the gate speaks for the node; None comes
-    from a daemon that cannot tell.
+    mounted and confined. `code`: the same over the daemon's own files. The three decide whether a
+    report of the gate speaks for the node; None comes from a daemon that cannot tell.
     """
 
     kernel: str
@@ -70,6 +70,7 @@ class NodeFacts(Wire):
     outputs_survive_restart: bool
     file_system: str | None = None
     configuration: str | None = None
+    code: str | None = None
 
 
 class NodeCounts(Wire):

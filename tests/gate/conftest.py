@@ -26,6 +26,7 @@ REPORTED_NODE = NodeIdentity(
     file_system="ext4",
     sandboxd="0.1.0",
     configuration="c" * 64,
+    code="e" * 64,
 )
 
 
@@ -101,9 +102,10 @@ def write_report(facts: Facts, tmp_path: Path) -> Callable[..., Path]:
 
     def write(*, without: str = "", turned: dict[str, Any] | None = None, **fields: object) -> Path:
         from gate.checks import ALL
+        from gate.checks.egress import LINES
         from gate.checks.isolation import _line
 
-        keys = {check.key: check for check in ALL if check.key != "escape"}
+        keys = {check.key: check for check in ALL if check.key not in {"escape", "egress"}}
         lines = [
             Line(
                 key=key,
@@ -113,6 +115,9 @@ def write_report(facts: Facts, tmp_path: Path) -> Callable[..., Path]:
                 may_be_missing=check.may_be_missing,
             )
             for key, check in keys.items()
+        ]
+        lines += [
+            Line(key=key, claim=claim, outcome="pass", detail="seen") for key, claim, _ in LINES
         ]
         lines += [_line(f"blocked\tEPERM\tcannot do thing {n}\t") for n in range(120)]
         lines.append(

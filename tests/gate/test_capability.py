@@ -33,6 +33,7 @@ NODE = NodeIdentity(
     sandboxd="0.1.0",
     file_system="ext4",
     configuration="c" * 64,
+    code="e" * 64,
 )
 
 
@@ -97,6 +98,8 @@ def test_without_a_report_the_demo_mode_shows_them_as_experimental() -> None:
         ("file_system", None),
         ("configuration", "d" * 64),
         ("configuration", None),
+        ("code", "f" * 64),
+        ("code", None),
     ],
 )
 def test_a_node_that_differs_keeps_them_off_and_is_told_what_differs(

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from gate.checks.egress import LINES
 from gate.lines import Line
 from gate.report.document import Facts, Report, make_report
 from gate.report.writing import markdown_of, write_report
-from perlica.app.gate_report import read_report
+from perlica.app.gate_report import FULL_DEPTH, read_report
 
 REPORTS = Path(__file__).parents[2] / "gate/reports"
 GOOD = Line(key="rootfs.files", claim="files stay", outcome="pass", detail="a | b")
@@ -73,7 +74,12 @@ def committed() -> list[Path]:
 def test_a_report_of_the_whole_gate_is_committed_and_has_passed(committed: list[Path]) -> None:
     assert committed
     for path in committed:
-        assert read_report(path).faults() == ()
+        report = read_report(path)
+        faults = set(report.faults())
+        if not report.facts.node.code:  # Made before the gate tried the way out and told the code.
+            faults -= {key for key, _, _ in LINES}
+        assert report.depth == FULL_DEPTH
+        assert faults == set()
 
 
 def test_the_committed_report_counts_its_power_cuts(committed: list[Path]) -> None:

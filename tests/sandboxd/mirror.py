@@ -129,7 +129,9 @@ def tunnel(port: int, name: str = "localhost") -> bytes:
     return f"CONNECT {name}:{port} HTTP/1.1\r\nHost: {name}:{port}\r\n\r\n".encode()
 
 
-def run_inside(node: Node, box: Box, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+def run_inside(
+    node: Node, box: Box, *words: str, within_s: float = 60, **env: str
+) -> subprocess.CompletedProcess[str]:
     """A program of this machine in the sandbox's network, with the sandbox's proxy settings."""
     proxy = "http://127.0.0.1:3128"
     proxies = {"http_proxy": proxy, "https_proxy": proxy, "HTTPS_PROXY": proxy, "no_proxy": ""}
@@ -138,6 +140,6 @@ def run_inside(node: Node, box: Box, *words: str, **env: str) -> subprocess.Comp
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=within_s,
         env=dict(os.environ) | proxies | env,
     )

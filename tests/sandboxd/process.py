@@ -133,7 +133,8 @@ class Daemon:
     def leftovers(self) -> list[str]:
         """Loops, mounts in any namespace, control groups and processes that are still there."""
         found = [f"loop {name}" for name in loops_backed_by(self.state)]
-        node = (self.state / "node-id").read_text("ascii")
+        own = self.state / "node-id"
+        node = own.read_text("ascii") if own.exists() else "never-started"
         found += [f"control group {path}" for path in Path("/sys/fs/cgroup").rglob(f"*{node}*")]
         for process in Path("/proc").glob("[0-9]*"):
             try:

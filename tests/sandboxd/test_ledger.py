@@ -71,7 +71,7 @@ def test_a_torn_last_line_is_as_if_it_had_not_been_written(tmp_path: Path) -> No
 def test_damage_in_the_middle_stops_the_start(tmp_path: Path) -> None:
     (tmp_path / "journal").write_bytes(b'{"t":"started"\x00\n{"t":"acked","op":"a"}\n')
 
-    with pytest.raises(Misconfigured, match="line 1 of the journal"):
+    with pytest.raises(Misconfigured, match="journal, line 1: "):
         Journal(tmp_path / "journal", keep=100)
 
 

@@ -58,6 +58,7 @@ def facts_of(client: SandboxdClient) -> dict[str, str]:
     health = client.health()
     assert health.facts.file_system
     assert health.facts.configuration
+    assert health.facts.code
     return {
         "kernel": health.facts.kernel,
         "runtime": health.facts.runtime,
@@ -66,6 +67,7 @@ def facts_of(client: SandboxdClient) -> dict[str, str]:
         "sandboxd": health.version,
         "file_system": health.facts.file_system,
         "configuration": health.facts.configuration,
+        "code": health.facts.code,
     }
 
 
@@ -88,7 +90,9 @@ def test_a_report_that_speaks_for_the_node_ends_the_demo_mode(
 
 
 @pytest.mark.evidence(18)
-@pytest.mark.parametrize("fact", ["kernel", "runtime_version", "file_system", "configuration"])
+@pytest.mark.parametrize(
+    "fact", ["kernel", "runtime_version", "file_system", "configuration", "code"]
+)
 def test_a_node_that_is_not_as_reported_keeps_them_off_and_the_doctor_says_what(
     daemon: Daemon, report_on: Callable[..., Path], fact: str
 ) -> None:
