@@ -14,9 +14,10 @@ from pathlib import Path
 from sandboxd import __version__
 from sandboxd.execution import files
 from sandboxd.execution.capture import Room
-from sandboxd.execution.command import Ended, Observe
+from sandboxd.execution.command import Observe
 from sandboxd.faults import Busy, Refused, Retryable
 from sandboxd.runtime.profile import command_configuration
+from sandboxd.service.command_outcome import outcome_of
 from sandboxd.service.garbage import Garbage
 from sandboxd.service.node import Node
 from sandboxd.service.operations import Operations, Request
@@ -52,7 +53,6 @@ from sandboxd.wire import (
     UseReport,
     WriteFileRequest,
     decode_bytes,
-    encode_bytes,
     size_of_base64,
 )
 
@@ -223,7 +223,7 @@ class Service:
                 room=Room(request.output_limit_bytes, margin_bytes=request.margin_bytes),
                 observe=observe,
             )
-            return _outcome_of(request, ended)
+            return outcome_of(request, ended)
 
         with self._slot():
             return self._operations.perform(
@@ -378,25 +378,4 @@ def _identity(
         kind=kind,
         sandbox=name,
         body=request.model_dump_json(),
-    )
-
-
-def _outcome_of(request: ExecRequest, ended: Ended) -> ExecOutcome:
-    status = ended.status
-    return ExecOutcome(
-        operation=request.operation,
-        ended=ended.ending,
-        exit_code=status if ended.ending == "exited" else None,
-        signal=-status if status is not None and ended.ending == "signalled" else None,
-        stdout_base64=encode_bytes(ended.stdout.kept()),
-        stderr_base64=encode_bytes(ended.stderr.kept()),
-        stdout_bytes=ended.stdout.total_bytes,
-        stderr_bytes=ended.stderr.total_bytes,
-        stdout_head_bytes=ended.stdout.head_bytes,
-        stderr_head_bytes=ended.stderr.head_bytes,
-        output_limit_bytes=request.output_limit_bytes,
-        stdout_truncated=ended.stdout.is_truncated,
-        stderr_truncated=ended.stderr.is_truncated,
-        duration_ms=ended.duration_ms,
-        out_of_memory=ended.out_of_memory,
     )
