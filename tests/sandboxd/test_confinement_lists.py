@@ -22,7 +22,7 @@ from sandboxd.wire import Limits
 from tests.sandboxd.client import Box, MakeBox
 from tests.sandboxd.process import Daemon
 
-pytestmark = [pytest.mark.root, pytest.mark.evidence(7)]
+pytestmark = pytest.mark.root
 MIB = 1024 * 1024
 
 MASKED = tuple(
@@ -186,6 +186,7 @@ def test_a_sandbox_sees_nothing_of_the_nodes_control_groups(daemon: Daemon, box:
 # ---------------------------------------------------------------- what a sandbox may use
 
 
+@pytest.mark.evidence(7)
 def test_every_limit_stands_in_the_sandboxes_control_group(
     daemon: Daemon, make_box: MakeBox
 ) -> None:
@@ -212,6 +213,7 @@ def test_every_limit_stands_in_the_sandboxes_control_group(
     assert value("cpu.max", "cpu.cfs_quota_us").split()[0] == "30000"
 
 
+@pytest.mark.evidence(7)
 def test_memory_ends_where_the_limit_says(make_box: MakeBox) -> None:
     box = make_box(limits={"memory_bytes": 64 * MIB})
 
