@@ -156,11 +156,10 @@ class Wording:
 
     def reason(self, code: str) -> str:
         """Why something of a sandbox is as it is: our words with the code, or the code itself."""
+        if code.rpartition(": ")[2] in FAULTS:
+            return f"{self.fault(code)} ({code})"
         known = SANDBOX_REASONS.get(code)
-        if known is not None:
-            return f"{known.say(self.language)} ({code})"
-        is_fault = code.rpartition(": ")[2] in FAULTS
-        return f"{self.fault(code)} ({code})" if is_fault else self.name(code)
+        return f"{known.say(self.language)} ({code})" if known else self.name(code)
 
     def event(self, kind: str) -> str:
         """What a kind of audit event is called; "" where it has no words."""

@@ -12,8 +12,8 @@ from pathlib import Path
 
 _POLICY = Path("perlica/gateway/policy.toml")
 _PLANNING = (Path("perlica/gateway"), Path("perlica/sandboxes"))
-_WORDS = frozenset({"approval_words.py"})
-"""Names actions to word them, not to plan them."""
+_WORDS = frozenset({"approval_words.py", "approval_headline.py", "policy_floor.py"})
+"""Name actions to word or to judge them, not to plan them."""
 
 
 def find_action_faults(root: Path, pending: Collection[str]) -> tuple[str, ...]:

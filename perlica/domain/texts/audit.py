@@ -20,6 +20,7 @@ EVENTS: Final[Mapping[str, Text]] = {
     "image.refused": Text(zh="配置的镜像未生效", en="Configured image not taken over"),
     "image.switching": Text(zh="开始切换镜像", en="Image switch begun"),
     "intake.gap": Text(zh="群消息有缺口", en="Gap in the messages"),
+    "intake.id_collision": Text(zh="两条消息同一个编号", en="Two messages with one id"),
     "intake.quarantined": Text(zh="隔离一条消息", en="Message quarantined"),
     "intake.unreadable": Text(zh="收到读不懂的消息", en="Unreadable message"),
     "lifecycle.deletion": Text(zh="自动删除沙箱", en="Automatic deletion"),

@@ -164,6 +164,18 @@ FAULTS: Final[Mapping[str, Text]] = {
     "database_full": Text(zh="磁盘已满", en="the disk is full"),
     "database_corrupt": Text(zh="数据库损坏", en="the database is damaged"),
     "database_unusable": Text(zh="数据库用不了", en="the database cannot be used"),
+    # the database and the policy
+    "database_fault": Text(zh="数据库出错", en="the database has a fault"),
+    "index_missing": Text(zh="缺少搜索索引", en="the search index is missing"),
+    "no_full_text": Text(zh="SQLite 不支持全文搜索", en="SQLite lacks full-text search"),
+    "schema_unfit": Text(
+        zh="数据库的结构与程序不符", en="the database's schema does not fit the program"
+    ),
+    "deletion_log_damaged": Text(zh="删除记录损坏", en="the log of deletions is damaged"),
+    "deletion_log_unusable": Text(zh="删除记录用不了", en="the log of deletions cannot be used"),
+    "policy_below_floor": Text(
+        zh="策略文件低于规定的下限", en="the policy file is below the specified floor"
+    ),
     # the gate report
     "gate_report_too_large": Text(zh="文件太大", en="the file is too large"),
     "gate_report_missing": Text(zh="没有这个文件", en="there is no such file"),
