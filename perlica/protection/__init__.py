@@ -9,7 +9,7 @@ from perlica.protection.armour import begins_inside_armour
 from perlica.protection.cut import SMALLEST_PART, head_of, split, truncate
 from perlica.protection.entry import JsonValue, join, protect, protect_line
 from perlica.protection.operators import OperatorRule, configure
-from perlica.protection.pieces import Piece, Stretch, protect_pieces
+from perlica.protection.pieces import Piece, Stretch, protect_beginning, protect_pieces
 from perlica.protection.preview import Place, Preview, preview
 from perlica.protection.seal import (
     POLICY_VERSION,
@@ -41,6 +41,7 @@ __all__ = [
     "not_scanned",
     "preview",
     "protect",
+    "protect_beginning",
     "protect_line",
     "protect_pieces",
     "restore",

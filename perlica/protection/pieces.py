@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from perlica.protection import placeholder
+from perlica.protection.cut import head_of
 from perlica.protection.document import Document
 from perlica.protection.edits import cut_places
 from perlica.protection.placeholder import Numbering
@@ -63,6 +64,22 @@ def protect_pieces(stretches: Sequence[Stretch], channel: Channel) -> tuple[tupl
             tuple(Piece(protected=nothing, end=end) for _, end in stretch.shown)
             for stretch in stretches
         )
+
+
+def protect_beginning(
+    text: str, max_code_points: int, channel: Channel, *, margin_code_points: int
+) -> str:
+    """Return at most so much of the beginning, protected with so much of what follows.
+
+    What is shown stands in the beginning of the raw text: however much of it placeholders take
+    away, nothing moves up from the end of the margin, where another cut was. "" where the scan did
+    not end.
+    """
+    looked_at = text[: max_code_points + margin_code_points]
+    size = len(looked_at[:max_code_points].encode("utf-8", "replace"))
+    stretch = Stretch(data=looked_at.encode("utf-8", "replace"), shown=((0, size),))
+    ((piece,),) = protect_pieces([stretch], channel)
+    return head_of(piece.protected.content, max_code_points)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

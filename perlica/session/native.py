@@ -20,9 +20,11 @@ from perlica.clients.model.contract import (
     ModelTurn,
     ToolSpec,
 )
+from perlica.clients.model.drafts import is_too_deep
 from perlica.domain.cancel import CancelToken
 from perlica.domain.ids import new_call_id
 from perlica.domain.task import EndReason
+from perlica.protection import Channel, protect
 from perlica.session.calls_in_text import is_call_in_text
 from perlica.session.runtime import UNKNOWN_TOOL, AgentTurn, CallFault, RequestedCall
 
@@ -99,8 +101,8 @@ def _check_calls(
     for call in calls:
         call_id = new_call_id()
         is_known = call.name in names
-        keeps_id = is_known and call.provider_id not in used
-        wire_id = call.provider_id if keeps_id and _WIRE_ID.fullmatch(call.provider_id) else call_id
+        keeps_id = is_known and call.provider_id not in used and _is_plain_id(call.provider_id)
+        wire_id = call.provider_id if keeps_id else call_id
         used.add(wire_id)
         checked.append(
             RequestedCall(
@@ -112,6 +114,13 @@ def _check_calls(
             )
         )
     return tuple(checked)
+
+
+def _is_plain_id(provider_id: str) -> bool:
+    """Whether an id can be kept and sent back as it is: a word, and no credential."""
+    if not _WIRE_ID.fullmatch(provider_id):
+        return False
+    return protect(provider_id, Channel.MODEL).content == provider_id
 
 
 def _read_arguments(call: ModelCall) -> str:
@@ -128,13 +137,15 @@ def _find_fault(call: ModelCall, *, is_known: bool) -> CallFault | None:
 
 
 def is_json_object(text: str) -> bool:
-    """Whether `text` is exactly one JSON object that UTF-8 can hold: finite, no key twice."""
+    """Whether `text` is exactly one JSON object that UTF-8 can hold: finite, no key twice, not
+    nested beyond reason.
+    """
     try:
         value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_twice)
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
         return False
-    return isinstance(value, dict)
+    return isinstance(value, dict) and not is_too_deep(value)
 
 
 def _refuse_constant(name: str) -> object:

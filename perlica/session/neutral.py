@@ -39,7 +39,7 @@ _BLANK_START: Final = re.compile(r"\A(?:\s*\n)+")
 _HEADING: Final = re.compile(r"^\s{0,3}#{1,6}\s+(.*)$")
 _HEADING_END: Final = re.compile(r"\s#+$")
 _RULE: Final = re.compile(r"^\s{0,3}(?:(?:\*\s*){3,}|(?:-\s*){3,}|(?:_\s*){3,})$")
-_TABLE_RULE: Final = re.compile(r"^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?\s*$")
+_TABLE_RULE: Final = re.compile(r"^\s*+\|?\s*+:?-++:?\s*+(?:\|\s*+:?-++:?\s*+)+\|?\s*+$")
 _CODE_SPAN: Final = re.compile(r"(`{1,8})(?!`)(.{1,500}?)(?<!`)\1(?!`)")
 _IMAGE_OR_LINK: Final = re.compile(
     r"!?\[([^\[\]\n]{0,500})\]\((?:<([^<>\n]{1,2000})>|([^()\s]{1,2000}))\)"

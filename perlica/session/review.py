@@ -102,7 +102,7 @@ def _is_reviewing(call: ToolCall) -> bool:
         return False
     try:
         arguments = json.loads(call.arguments.content or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(arguments, dict) and arguments.get("action") in _REVIEWING
 

@@ -20,8 +20,7 @@ from perlica.clients.model.contract import (
     ToolMessage,
     UserMessage,
 )
-from perlica.clients.model.thinking import read_thinking
-from perlica.clients.model.wanted_back import read_returned
+from perlica.clients.model.wanted_back import read_opaque
 from perlica.domain.errors import Refused
 from perlica.domain.ids import CallId
 from perlica.protection import Channel, JsonValue, Protected, protect, truncate
@@ -107,9 +106,10 @@ def record_turn(turn: AgentTurn) -> RecordedTurn:
             wants back, holds what protection would change: it could neither be kept nor replayed,
             so the task must end.
     """
-    for thought in (*read_thinking(turn.opaque), *read_returned(turn.opaque)):
-        sealed = protect(thought, Channel.MODEL)
-        if not sealed.is_usable or sealed.content != thought:
+    for part in read_opaque(turn.opaque):
+        sealed = protect(part, Channel.MODEL)
+        given = part if isinstance(part, str) else json.dumps(part)
+        if not sealed.is_usable or not _is_same_json(sealed.content, given):
             raise Refused(
                 "protection_altered_thinking",
                 "the model's signed thinking holds something that may not be kept",

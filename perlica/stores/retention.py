@@ -8,6 +8,7 @@ goes; a ticket keeps the end of its task itself, and one of a living task is nev
 unknown operations stay until they are settled.
 """
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,8 +17,10 @@ from typing import Final
 from perlica.domain.clock import monotonic_s, now_ms
 from perlica.stores.database import Database
 from perlica.stores.deletions import DeletionLog, Deletions
+from perlica.stores.service import ServiceStore
 
 _DAY_MS: Final = 86_400_000
+_APPLIED_KEY: Final = "deleted_through"
 TRANSACTION_S: Final = 0.025
 """What a deletion aims at; write transactions stay under 50 ms (DESIGN §3)."""
 FIRST_ROWS: Final = 4
@@ -188,6 +191,8 @@ class Retention:
             # Every rule in each round: a parent is due only when its children are gone.
             throughs = [self._apply(rule, limits, rows) for rule in _RULES]
             is_through = all(throughs)
+        if is_through and rows:
+            self._note_applied(limits)
         while self._db.free_pages() > kept_free_pages and monotonic_s() < until_s:
             self._db.release_pages(PAGES_AT_ONCE)
         return Cleaned(rows=rows, more=not is_through or not self._db.truncate_wal())
@@ -199,12 +204,35 @@ class Retention:
         """
         with self._db.transaction():
             self._db.change(_MERGE_INDEX)
-        return self.clean_up(within_s=math.inf)
+        cleaned = self.clean_up(within_s=math.inf)
+        self._note_applied(self._limits())
+        return cleaned
 
     def _limits(self) -> dict[str, int]:
-        gone = self._deleted.kept_since
+        """Our own, or those of an earlier deletion that the database has not been through yet.
+
+        What it has been through says nothing of records that came later, even if they are dated
+        before it: the clock may have been wrong then.
+        """
+        applied = self._applied()
         own = self._ages.limits(now_ms())
+        gone = {
+            name: at
+            for name, at in self._deleted.kept_since.items()
+            if name not in applied or at > applied[name]
+        }
         return {name: max(limit, gone.get(name, limit)) for name, limit in own.items()}
+
+    def _applied(self) -> dict[str, int]:
+        found = json.loads(ServiceStore(self._db).find(_APPLIED_KEY) or "{}")
+        return {str(name): int(at) for name, at in found.items()}
+
+    def _note_applied(self, limits: Mapping[str, int]) -> None:
+        """Nothing that these limits mean is left here, and so in no later backup."""
+        applied = self._applied()
+        both = {name: max(at, applied.get(name, at)) for name, at in limits.items()}
+        with self._db.transaction():
+            ServiceStore(self._db).set(_APPLIED_KEY, json.dumps(both))
 
     def _apply(self, rule: _Rule, limits: Mapping[str, int], rows: dict[str, int]) -> bool:
         """Delete a few in one transaction, counting into `rows`; whether the rule is through."""

@@ -13,7 +13,7 @@ from perlica.clients.model import (
     UserMessage,
 )
 from perlica.clients.model.anthropic import AnthropicClient
-from perlica.clients.model.thinking import MAX_OPAQUE_BYTES, read_thinking, unpack_thinking
+from perlica.clients.model.thinking import MAX_OPAQUE_BYTES, unpack_thinking
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Misconfigured, PerlicaError, Refused, Retryable
 from tests.model.server import Answer, Json, RawServer, Request, encode_event, stream, whole
@@ -242,8 +242,9 @@ def test_signed_thinking_is_kept_and_replayed_unchanged() -> None:
     )
 
     assert request["messages"][1:] == REPLAYED_TURN
-    assert read_thinking(turn.opaque) == ("先看\n再做\u2028", "那么")
-    assert len(unpack_thinking(turn.opaque)) == 3
+    thoughts = [block.block.get("thinking") for block in unpack_thinking(turn.opaque)]
+    assert len(thoughts) == 3
+    assert [thought for thought in thoughts if thought] == ["先看\n再做\u2028", "那么"]
 
 
 def test_thinking_that_is_too_long_to_keep_is_refused() -> None:
@@ -272,7 +273,7 @@ def test_an_answer_in_one_document_is_understood() -> None:
     )
 
     assert (turn.text, turn.calls[0].arguments_json) == ("a", '{"argv":[]}')
-    assert read_thinking(turn.opaque) == ("t",)
+    assert [block.block["thinking"] for block in unpack_thinking(turn.opaque)] == ["t"]
 
 
 def test_the_request_keeps_system_apart_and_declares_tools() -> None:

@@ -1,5 +1,9 @@
 """A placeholder is no content: no call writes one where a credential belongs."""
 
+import json
+import time
+from urllib.parse import quote
+
 import pytest
 
 from perlica.gateway.placeholders import find_placeholder
@@ -82,6 +86,11 @@ def test_a_credential_of_the_model_s_own_is_written_as_given(box: Rig) -> None:
         "[凭据:npm_token:1]",
         "【凭据：npm_token：1】",
         "<凭据:npm_token:1>",
+        "⟦憑據:npm_token:1⟧",
+        "〚凭据:npm_token:1〛",
+        "『凭据:npm_token:1』",
+        "⟦凭\ufe0f据:npm_token:1⟧",
+        "⟦凭\u034f据:npm_token:1⟧",
     ],
 )
 def test_a_placeholder_is_known_also_where_it_was_copied_badly(text: str) -> None:
@@ -102,3 +111,37 @@ def test_a_placeholder_is_known_also_where_it_was_copied_badly(text: str) -> Non
 )
 def test_talk_about_credentials_is_no_placeholder(text: str) -> None:
     assert find_placeholder(text) is None
+
+
+def _as_bytes(form: str) -> str:
+    return "".join(form.format(byte) for byte in MARK.encode())
+
+
+ESCAPED = {
+    "JSON": json.dumps(MARK)[1:-1],
+    "JSON in JSON": json.dumps(json.dumps(MARK))[3:-3],
+    "code points in braces": "".join(f"\\u{{{ord(sign):x}}}" for sign in MARK),
+    "a URL": quote(MARK),
+    "a URL in a URL": quote(quote(MARK)),
+    "a page": "".join(f"&#{ord(sign)};" for sign in MARK),
+    "a page, hexadecimal": "".join(f"&#x{ord(sign):x};" for sign in MARK),
+    "bytes": _as_bytes("\\x{:02x}"),
+    "octal bytes": _as_bytes("\\{:03o}"),
+}
+
+
+@pytest.mark.parametrize("form", ESCAPED)
+def test_a_placeholder_is_known_also_where_it_is_escaped(form: str) -> None:
+    assert "凭" not in ESCAPED[form]
+    assert find_placeholder(f"https://app:{ESCAPED[form]}@host") is not None
+
+
+@pytest.mark.parametrize(
+    "sign", ["\\", "\\u", "%", "&#", "\\x4", "\\101", "%41", "[", "⟦凭 ", "凭"]
+)
+def test_a_megabyte_of_signs_is_searched_for_placeholders_at_once(sign: str) -> None:
+    began_s = time.process_time()
+
+    assert find_placeholder("x" + sign * (1_000_000 // len(sign))) is None
+
+    assert time.process_time() - began_s < 5.0

@@ -15,7 +15,7 @@ from types import TracebackType
 from urllib.parse import quote
 
 from perlica.domain.errors import PerlicaError
-from perlica.protection import head_of, protect_line
+from perlica.protection import Channel, head_of, protect_beginning, protect_line
 
 ID_FIELDS = (
     "actor",
@@ -125,7 +125,7 @@ def event_of(record: logging.LogRecord) -> str:
     """What the record says, on one line; of other libraries without their arguments' content."""
     ours = record.name.partition(".")[0] in _OURS
     text = record.getMessage() if ours else _foreign_message(record)
-    return " ".join(_whole(text[:MAX_LOOKED_AT_CODE_POINTS]).split())
+    return _looked_at(" ".join(_whole(text).split()))
 
 
 def _compose(record: logging.LogRecord) -> str:
@@ -170,7 +170,17 @@ def _value(value: object) -> object:
 def _scalar(value: object) -> object:
     if value is None or isinstance(value, bool | int | float):
         return value
-    return _whole(str(value)[:MAX_LOOKED_AT_CODE_POINTS])
+    return _looked_at(_whole(str(value)))
+
+
+def _looked_at(text: str) -> str:
+    """The text, or of one that is too long to be looked at with its line the protected beginning:
+    what the line's own protection shortens must not move up what stands at a cut.
+    """
+    if len(text) <= MAX_LOOKED_AT_CODE_POINTS:
+        return text
+    half = MAX_LOOKED_AT_CODE_POINTS // 2
+    return protect_beginning(text, half, Channel.LOG, margin_code_points=half)
 
 
 def _whole(text: str) -> str:
@@ -220,7 +230,7 @@ def _errors(error: BaseException) -> Iterator[dict[str, object]]:
 def _message_of(error: BaseException) -> str:
     if not isinstance(error, _TELLING):
         return _WITHHELD
-    return " ".join(_whole(str(error)[:MAX_LOOKED_AT_CODE_POINTS]).split())
+    return _looked_at(" ".join(_whole(str(error)).split()))
 
 
 def _frames(trace: TracebackType | None) -> Iterator[str]:

@@ -4,6 +4,7 @@ Filled by the readers of both APIs, turned into a `ModelTurn` by `perlica.client
 """
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -17,6 +18,7 @@ from perlica.domain.errors import Refused
 _MAX_NAME = 256
 _BYTES_FOR_TOKEN = 4
 _MAX_TOKENS = 1_000_000_000
+_MOST_LEVELS = 100
 
 
 class TurnReader(Protocol):
@@ -163,6 +165,26 @@ def write_json(value: object) -> str:
         return json.dumps(value, separators=(",", ":"), allow_nan=False)
     except (ValueError, RecursionError) as error:
         raise Setback("model_bad_stream", "the model's stream is not what it should be") from error
+
+
+def is_too_deep(value: object) -> bool:
+    """Whether JSON is nested so deep that whoever reads it later might not come to its end.
+
+    Python's readers give up at a depth that depends on who calls them: what one of them could read
+    may end another. No tool and no provider needs a tenth of this.
+    """
+    level = [value]
+    for _ in range(_MOST_LEVELS):
+        level = [member for outer in level for member in _members(outer)]
+        if not level:
+            return False
+    return True
+
+
+def _members(value: object) -> Iterable[object]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def write_arguments(value: object) -> str:

@@ -1,16 +1,16 @@
-"""Signed thinking blocks as opaque bytes: kept whole, replayed unchanged, readable for the scan
-only.
+"""Signed thinking blocks as opaque bytes: kept whole, replayed unchanged, read by the scan only.
 
 Written by the Anthropic reader, stored in `session_events.opaque`, checked by
 `perlica.session.transcript`.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from perlica.clients.model.drafts import read_count, read_list, read_map, read_text, write_json
+from perlica.clients.model.drafts import is_too_deep, read_count, read_list, read_map, write_json
+from perlica.clients.model.setback import Setback
 from perlica.domain.errors import Refused
 
 MAX_OPAQUE_BYTES: Final = 1_048_576
@@ -25,15 +25,28 @@ class ThinkingBlock:
     block: dict[str, object] = field(repr=False)
 
 
-def pack_thinking(blocks: Sequence[ThinkingBlock]) -> bytes | None:
-    """The blocks as bytes, None for none. Raises: Refused above `MAX_OPAQUE_BYTES`."""
-    if not blocks:
-        return None
-    rows = [{"after": block.after, "block": block.block} for block in blocks]
-    packed = write_json(rows).encode()
+def write_opaque(value: Mapping[str, object] | list[dict[str, object]]) -> bytes:
+    """What a provider wants back, as bytes.
+
+    Raises: Refused above `MAX_OPAQUE_BYTES`; Setback for what JSON has not, or what is nested so
+    deep that whoever reads it later might not come to its end.
+    """
+    if is_too_deep(value):
+        raise Setback("model_bad_stream", "the model's stream is nested too deep")
+    packed = write_json(value).encode()
     if len(packed) > MAX_OPAQUE_BYTES:
         raise Refused("model_answer_too_large", "the model's thinking is too long to keep")
     return packed
+
+
+def pack_thinking(blocks: Sequence[ThinkingBlock]) -> bytes | None:
+    """The blocks as bytes, None for none. Raises: as `write_opaque`."""
+    if not blocks:
+        return None
+    rows: list[dict[str, object]] = [
+        {"after": block.after, "block": block.block} for block in blocks
+    ]
+    return write_opaque(rows)
 
 
 def unpack_thinking(opaque: bytes | None) -> tuple[ThinkingBlock, ...]:
@@ -43,11 +56,3 @@ def unpack_thinking(opaque: bytes | None) -> tuple[ThinkingBlock, ...]:
         ThinkingBlock(after=read_count(row.get("after")) or 0, block=read_map(row.get("block")))
         for row in rows
     )
-
-
-def read_thinking(opaque: bytes | None) -> tuple[str, ...]:
-    """The readable thinking inside: what a scan must look at. Signatures and ciphertext are left
-    out.
-    """
-    blocks = (block.block for block in unpack_thinking(opaque))
-    return tuple(read_text(block.get("thinking")) for block in blocks if "thinking" in block)

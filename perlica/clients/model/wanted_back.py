@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from perlica.clients.model.drafts import write_json
-from perlica.clients.model.thinking import MAX_OPAQUE_BYTES
-from perlica.domain.errors import Refused
+from perlica.clients.model.thinking import write_opaque
 from perlica.domain.plan import JsonValue
 
 
@@ -72,6 +70,7 @@ CIPHERTEXT: Final[Mapping[str, str]] = {
 _CALL_FIELDS: Final = tuple(row.name for row in WANTED_BACK if row.place is Place.call)
 _TURN_FIELDS: Final = tuple(row.name for row in WANTED_BACK if row.place is Place.turn)
 _TEXTS: Final = ("text", "summary", "thinking")
+_ENCODED: Final = re.compile(r"[A-Za-z0-9+/_-]*={0,2}", re.ASCII)
 _CIPHER: Final = re.compile(r"[A-Za-z0-9+/_-]{128,}={0,2}", re.ASCII)
 _Fields = Mapping[str, object]
 
@@ -95,16 +94,10 @@ def collect_call(kept: dict[str, object], piece: _Fields) -> None:
 
 
 def pack_returned(turn: _Fields, calls: Sequence[_Fields]) -> bytes | None:
-    """The fields as bytes, None for none.
-
-    Raises: Refused above `MAX_OPAQUE_BYTES`; Setback when they hold what JSON has not.
-    """
+    """The fields as bytes, None for none. Raises: as `write_opaque`."""
     if not turn and not any(calls):
         return None
-    packed = write_json({"turn": turn, "calls": list(calls)}).encode()
-    if len(packed) > MAX_OPAQUE_BYTES:
-        raise Refused("model_answer_too_large", "the model's thinking is too long to keep")
-    return packed
+    return write_opaque({"turn": turn, "calls": list(calls)})
 
 
 def unpack_returned(opaque: bytes | None) -> Returned:
@@ -121,10 +114,37 @@ def unpack_returned(opaque: bytes | None) -> Returned:
     )
 
 
-def read_returned(opaque: bytes | None) -> tuple[str, ...]:
-    """Every text inside that a scan must look at: all but long signatures and ciphertext."""
-    returned = unpack_returned(opaque)
-    return tuple(_texts("", [dict(returned.turn), *map(dict, returned.calls)]))
+def read_opaque(opaque: bytes | None) -> tuple[JsonValue, ...]:
+    """What a scan must look at, of either API's bytes: all but signatures and ciphertext.
+
+    The whole with its keys, which may say what a value is; then its texts as one, for a stream may
+    divide anything between two of them; then each of them alone, short signatures too.
+    """
+    value = json.loads(opaque) if opaque else None
+    if not value:
+        return ()
+    return ({"opaque": _without_ciphertext("", value)}, "".join(_flow(value)), *_texts("", value))
+
+
+def _without_ciphertext(name: str, value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return {key: _without_ciphertext(key, member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_without_ciphertext(name, member) for member in value]
+    is_cipher = isinstance(value, str) and name in CIPHERTEXT and _ENCODED.fullmatch(value)
+    return "" if is_cipher else value
+
+
+def _flow(value: object) -> Iterator[str]:
+    """What is read on from part to part."""
+    if isinstance(value, list):
+        for member in value:
+            yield from _flow(member)
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            if isinstance(member, str) and name in _TEXTS:
+                yield member
+            yield from _flow(member)
 
 
 def _texts(name: str, value: object) -> Iterator[str]:

@@ -6,9 +6,9 @@ Intake cleans before protection scans; the outbox and intake compare fingerprint
 import hashlib
 import re
 
-from perlica.protection import Channel, head_of, protect
+from perlica.protection import Channel, protect_beginning
 
-_LONGEST_LOOKED_AT = 16_384
+_MARGIN_CODE_POINTS = 16_384
 _REPLACEMENT = "\ufffd"
 _DIRTY = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _LINE_END = re.compile(r"\r\n?")
@@ -32,8 +32,9 @@ def one_line(text: str, max_code_points: int) -> str:
     flat = _SPACE.sub(" ", clean_text(text)).translate({0x5B: None, 0x5D: None}).strip()
     if len(flat) <= max_code_points:
         return flat
-    whole = protect(flat[:_LONGEST_LOOKED_AT], Channel.MESSAGE).content
-    return head_of(whole, max_code_points).rstrip()
+    return protect_beginning(
+        flat, max_code_points, Channel.MESSAGE, margin_code_points=_MARGIN_CODE_POINTS
+    ).rstrip()
 
 
 def hash_text(text: str) -> str:
