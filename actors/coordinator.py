@@ -28,6 +28,7 @@ from actors.messages import (
 )
 from actors.progress import ProgressSettings, report_progress
 from actors.restart import count_crash, note_ordered_stop
+from actors.restored import tell_ended
 from actors.sandbox_desk import SANDBOX_COMMANDS
 from actors.work_meter import WorkMeter
 from perlica.commands.names import CommandName
@@ -119,6 +120,8 @@ class TaskCoordinator(PerlicaActor):
                 interrupted, after=TaskState.failed, reason=EndReason.crashed_repeatedly
             )
         self._give_up_unasked()
+        if tell_ended(self._database, self._desk.language):
+            tell_safely(self._wires.outbox, OutboxRung())
 
     def end(self) -> None:
         """Leave what is in hand to the next process and close the connection."""

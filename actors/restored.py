@@ -9,9 +9,10 @@ from typing import Final
 
 from actors.intake_items import Prepared
 from perlica.domain.clock import now_ms
+from perlica.domain.ids import TaskId, UserId
 from perlica.domain.outbox import OutboxKind
 from perlica.domain.texts import Language
-from perlica.domain.texts.notices import say_left_undone
+from perlica.domain.texts.notices import say_left_undone, say_restored_end
 from perlica.protection import Channel, protect
 from perlica.stores.audit import AuditStore
 from perlica.stores.database import Database
@@ -21,6 +22,10 @@ from perlica.stores.service import ServiceStore
 
 _UNDONE_COMMANDS: Final = "restored_undone_commands"
 _UNDONE_REQUESTS: Final = "restored_undone_requests"
+_TOLD_WITHIN_MS: Final = 7 * 86_400_000
+_ENDED: Final = """
+SELECT id, requester_id FROM tasks WHERE end_reason = 'restored' AND ended_at_ms > :since_ms
+"""
 _CLOCK_WRONG_MS: Final = 900_000
 """A restore that lies further ahead was dated by a clock that has been put back since."""
 
@@ -62,6 +67,23 @@ def announce_undone(database: Database, language: Language) -> bool:
             content=protect(text, Channel.OUTBOX),
         )
     return True
+
+
+def tell_ended(database: Database, language: Language) -> bool:
+    """At the start: tell each member whose task the restore ended, once; whether there was any."""
+    ended = database.query(_ENDED, {"since_ms": now_ms() - _TOLD_WITHIN_MS})
+    with database.transaction():
+        told = [
+            OutboxStore(database).enqueue(
+                key=f"restored-end:{row['id']}",
+                kind=OutboxKind.notice,
+                content=protect(say_restored_end(TaskId(row["id"]), language), Channel.OUTBOX),
+                at_user=UserId(row["requester_id"]),
+                task_id=TaskId(row["id"]),
+            )
+            for row in ended
+        ]
+    return any(told)
 
 
 def _is_old(service: ServiceStore, item: Prepared) -> bool:

@@ -47,6 +47,7 @@ def begin(database: Database, job: SandboxJob) -> None:
         case JobKind.exec | JobKind.read | JobKind.write:
             if job.writes:
                 _refuse_while_unknown(database, job)
+            _wake(database, sandboxes.find(job.sandbox))
             sandboxes.touch(job.sandbox, now_ms())
 
 
@@ -78,6 +79,12 @@ def end(
             SandboxStore(database).touch(row.id, now_ms())
         case _:
             return
+
+
+def _wake(database: Database, row: SandboxRow | None) -> None:
+    """A stopped sandbox is started by its use: it is not called stopped any longer."""
+    if row is not None and row.state is SandboxState.stopped:
+        SandboxStore(database).move(row.id, before=row.state, after=SandboxState.ready)
 
 
 def confirm_absence(database: Database, row: SandboxRow) -> None:

@@ -13,13 +13,23 @@ from typing import Final
 from perlica.clients.model.marks import CALL_MARKS
 
 _MARKS: Final = re.compile("|".join(f"(?:{mark.pattern})" for mark in CALL_MARKS), re.MULTILINE)
+# What no answer holds unless it is a call: a mark and, right behind it, what is to be called.
+_MADE: Final = re.compile(
+    r"<tool_call>\s*\{\s*\"name\"|<(?:｜DSML｜)?invoke name=\"[\w.-]+\">|\bto=functions\.\w+"
+    r"|<[|｜]tool[▁_]call[▁_]begin[|｜]>"
+)
+_CODE: Final = re.compile(r"^(```+|~~~+)[^\n]*\n.*?(?:^\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _ARGUMENTS: Final = ("arguments", "parameters", "input", "args", "action_input")
 _MOST_OBJECTS: Final = 200
 _DECODER: Final = json.JSONDecoder()
 
 
 def is_call_in_text(text: str, tools: Sequence[str]) -> bool:
-    """Whether `text` names one of `tools` and holds a call's marks, or a call of one as JSON."""
+    """Whether `text` names one of `tools` and holds a call's marks, or a call of one as JSON; or,
+    outside of code, marks with a name in them, whichever tool that is.
+    """
+    if _MADE.search(_CODE.sub("", text)):
+        return True
     if not any(tool in text for tool in tools):
         return False
     if _MARKS.search(text):

@@ -95,7 +95,10 @@ class Database:
         """
         if not path.is_file():
             raise Misconfigured(
-                "no_database", f"there is no database at {path}", remedy="run `perlica migrate`"
+                "no_database",
+                f"there is no database at {path}",
+                remedy="look at service.state_dir; the service makes one at its first start, and"
+                " `perlica restore BACKUP` brings one back",
             )
         flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE
         connection = connect(path, flags=flags)

@@ -10,7 +10,7 @@ import pytest
 from actors.intake import Intake
 from actors.messages import CommandGiven, TaskRequested
 from actors.position import StoredPosition
-from actors.restored import announce_undone
+from actors.restored import announce_undone, tell_ended
 from perlica.clients.napcat import InboundFrame
 from perlica.domain.texts import Language
 from perlica.stores.audit import AuditStore
@@ -151,3 +151,21 @@ def test_a_database_that_was_never_restored_knows_no_old_time(tmp_path: Path) ->
     assert any(isinstance(bell, CommandGiven) for bell in told)
     with Database.open(path) as database:
         assert not announce_undone(database, Language.zh)
+
+
+def test_a_member_whose_task_the_restore_ended_is_told_once(tmp_path: Path) -> None:
+    with open_intake(tmp_path / "first" / "perlica.db") as intake:
+        asked = say(1, "部署一下", at_s=time.time(), user=HONG, mention=True)
+        intake.take([InboundFrame(frame=asked)])
+        backup = back_up(intake.database, tmp_path / "backups").path
+    path = tmp_path / "state" / "perlica.db"
+    restore_backup(backup, path)
+    with open_intake(path) as intake:
+        first, again = (tell_ended(intake.database, Language.zh) for _ in range(2))
+
+        (row,) = intake.database.query(
+            "SELECT content, at_user_id FROM outbox_messages WHERE message_key LIKE 'restored-end%'"
+        )
+    assert (first, again) == (True, False)
+    assert row["at_user_id"] == HONG
+    assert "数据库从备份恢复了" in row["content"]

@@ -106,6 +106,16 @@ def test_a_stop_runs_without_approval_and_its_end_is_told(stage: Stage) -> None:
     assert stage.column("SELECT level FROM operations WHERE action='sandbox.stop'") == ["medium"]
 
 
+def test_a_stopped_sandbox_that_is_used_is_called_stopped_no_longer(stage: Stage) -> None:
+    stage.make("main")
+    answer = stage.order(".sbx stop main")
+    stage.wait_for_reply(lambda m: "停止沙箱完成" in m.text, after=answer)
+
+    stage.do(exec_("true"))
+
+    assert stage.states() == {"main": "ready"}
+
+
 def test_a_description_changes_at_once_and_is_no_use(stage: Stage) -> None:
     stage.make("main")
     before = stage.column("SELECT last_active_at_ms FROM sandboxes")

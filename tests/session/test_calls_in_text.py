@@ -48,3 +48,31 @@ def test_a_call_as_json_is_corrected_wherever_it_stands(text: str) -> None:
 )
 def test_an_answer_that_only_speaks_of_tools_is_an_answer(text: str) -> None:
     assert not is_call_in_text(text, NAMES)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<tool_call>{"name": "bash", "arguments": {"cmd": "ls"}}</tool_call>',
+        '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="bash">\n</｜DSML｜invoke>',
+        "<|channel|>commentary to=functions.bash <|message|>{}<|call|>",
+        '好的。\n<invoke name="bash"><parameter name="cmd">ls</parameter></invoke>',
+    ],
+)
+def test_a_call_in_marks_is_corrected_whichever_tool_it_names(text: str) -> None:
+    checked = check_turn(turn(text), TOOLS, set())
+
+    assert checked.end is None
+    assert checked.correction
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "格式是 `<tool_call>` 加上 JSON。",
+        '例子：\n```\n<tool_call>{"name": "bash"}</tool_call>\n```\n就是这样。',
+        '好的，`<invoke name="bash">` 就是这种写法。',
+    ],
+)
+def test_marks_that_are_shown_as_code_are_an_answer(text: str) -> None:
+    assert not is_call_in_text(text, NAMES)

@@ -37,7 +37,9 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 def _is_made(folder: Path) -> bool:
     name = folder.name
-    return name in _MADE or name.endswith(".egg-info") or (name.startswith(".") and name != ".ci")
+    if name in _MADE or name.startswith("demo-state-") or name.endswith(".egg-info"):
+        return True
+    return name.startswith(".") and name != ".ci"
 
 
 def _is_ordinary(path: Path) -> bool:

@@ -101,7 +101,7 @@ def _facts(task: TaskView, wording: Wording) -> list[Fact]:
     versions = f"{wording.name(task.policy_version)} / {wording.name(task.context_version)}"
     facts = [
         Fact(label=say(elapsed), text=wording.duration(task.worked_ms(wording.now_ms))),
-        Fact(label=say("task.step"), text=wording.number(task.step)),
+        Fact(label=say("task.step"), text=wording.number(task.step + 1)),
         Fact(label=say("task.model_calls"), text=wording.number(task.model_calls)),
         Fact(label=say("task.tool_calls"), text=wording.number(task.tool_calls)),
         Fact(label=say("task.tokens"), text=tokens),

@@ -123,6 +123,11 @@ _MISSED = Text(
     en="{count} message(s) to me came while I was offline and were not handled. "
     "Please send them again if they still matter.",
 )
+_RESTORED_END = Text(
+    zh="任务 {task} 没有完成：数据库从备份恢复了，当时等待的审批已作废。还需要的话，请重新 @我。",
+    en="Task {task} was not finished: the database was restored from a backup, and approvals that"
+    " were waiting then are void. If it is still wanted, please ask again.",
+)
 _LEFT_UNDONE = Text(
     zh="数据库是从备份恢复的。恢复之前发出的 {commands} 条命令和 {requests} 条 @我 的请求没有执行。"
     "请 Owner 看一下，还需要的请重新发送。",
@@ -225,6 +230,11 @@ def say_quarantined(count: int, language: Language) -> str:
 def say_missed(count: int, language: Language) -> str:
     """Announces mentions that came while the service was offline."""
     return _MISSED.say(language, count=count)
+
+
+def say_restored_end(task: TaskId, language: Language) -> str:
+    """Tells a member that a task ended because the database was restored."""
+    return _RESTORED_END.say(language, task=task)
 
 
 def say_left_undone(*, commands: int, requests: int, language: Language) -> str:

@@ -63,7 +63,8 @@ _CONDITIONS: Final = {
     SendFilter.everything: "",
     SendFilter.waiting: "AND state IN ('queued', 'sending', 'unknown') AND state <> 'unknown'",
     SendFilter.unknown: "AND state IN ('queued', 'sending', 'unknown') AND state = 'unknown'",
-    SendFilter.failed: "AND state IN ('refused', 'dead')",
+    SendFilter.failed: "AND state IN ('refused', 'dead')"
+    " AND last_error NOT IN ('coalesced', 'ticket_over')",
 }
 _LISTS: Final = {
     which: f"{_SELECT} WHERE id < :before {condition} ORDER BY id DESC LIMIT :limit"

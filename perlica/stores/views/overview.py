@@ -54,7 +54,8 @@ SELECT
         AND state = 'unknown') AS sends,
     (SELECT count(*) FROM outbox_messages WHERE state IN ('queued', 'sending', 'unknown')
         AND state <> 'unknown') AS queued_sends,
-    (SELECT count(*) FROM outbox_messages WHERE state IN ('refused', 'dead')) AS failed_sends,
+    (SELECT count(*) FROM outbox_messages WHERE state IN ('refused', 'dead')
+        AND last_error NOT IN ('coalesced', 'ticket_over')) AS failed_sends,
     (SELECT count(*) FROM sandboxes WHERE slot IS NOT NULL) AS sandboxes,
     (SELECT count(*) FROM orphans WHERE state = 'open')
         + (SELECT count(*) FROM sandboxes WHERE slot IS NOT NULL AND state = 'unconfirmed'
