@@ -228,8 +228,8 @@ _FAULTS = {
     "secret_empty": (
         Text(zh="文件是空的", en="the file is empty"),
         Text(
-            zh="把密钥写进 {path}；NapCat 一侧也必须设置 token",
-            en="write the secret into {path}; NapCat must have a token too",
+            zh="把密钥写进 {path}（NapCat 的 token 两边要一致）",
+            en="write the secret into {path} (a token of NapCat must be the same on both sides)",
         ),
     ),
     "secret_not_a_word": (

@@ -147,7 +147,10 @@ def _mib(size_bytes: int) -> str:
 
 _SECRET_OK = Text(zh="密钥文件可用，权限合适", en="the secret's file is usable and private")
 _SECRET_SHORT = Text(zh="密钥不到 16 个字符", en="the secret has less than 16 characters")
-_MAKE_LONGER = Text(zh="两边都换成更长的随机值", en="set a longer random one on both sides")
+_MAKE_LONGER = Text(
+    zh="换成更长的随机值；NapCat 的 token 两边都要换",
+    en="set a longer random one; a token of NapCat on both sides",
+)
 _STATE_MISSING = Text(
     zh="{path} 还不存在，启动时会创建", en="{path} does not exist yet, a start makes it"
 )
