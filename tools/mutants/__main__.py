@@ -1,7 +1,8 @@
 """`python -m tools.mutants`: how many small changes of the code the tests notice, room by room.
 
-Seeded and resumable: what was tried stands in build/mutants/trials.jsonl and is not tried again as
-long as its file is the same. Changes that mean nothing stand with their reason in equivalent.toml.
+Seeded and resumable: what was noticed stands in build/mutants/trials.jsonl and is not tried again
+as long as its file is the same. Changes that mean nothing stand with their reason in
+equivalent.toml.
 Exit code 0 when every room that was asked for reaches the goal, 1 otherwise, 2 when its tests fail.
 """
 
@@ -41,6 +42,8 @@ def main() -> int:
             print(f"{room.name}: its tests do not pass without any change:\n{fault}")
             worst = 2
             continue
+        if sight.unfit:
+            print(f"{room.name}: {len(sight.unfit)} of its tests fail without any change")
         trials = list(_try_room(tree, sight, room, arguments))
         worst = max(worst, _report(room, trials))
     return worst
@@ -57,24 +60,19 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def sample_changes(root: Path, room: Room, count: int, seed: int) -> list[Change]:
-    """Changes of a room: a seeded draw of `count`, or all of them for 0."""
-    found = [
-        change
-        for path in room.files(root)
-        for change in find_changes(str(path), (root / path).read_bytes())
-    ]
-    means_nothing = _equivalent()
-    found = [change for change in found if change.key not in means_nothing]
-    if not count or count >= len(found):
-        return found
-    return random.Random(f"{room.name}:{seed}").sample(found, count)  # noqa: S311
-
-
-def _equivalent() -> dict[str, str]:
+    """Changes of a room: a seeded draw of `count`, or all of them for 0; without what is listed."""
+    sources = {str(path): (root / path).read_bytes() for path in room.files(root)}
+    found = [change for path, source in sources.items() for change in find_changes(path, source)]
+    if 0 < count < len(found):
+        found = random.Random(f"{room.name}:{seed}").sample(found, count)  # noqa: S311
     listed = tomllib.loads(_EQUIVALENT.read_text(encoding="utf-8")).get("change", [])
-    return {
-        f"{row['path']}|{row['before']}|{row['after']}|{row['what']}": row["why"] for row in listed
-    }
+    known = [(f"{r['path']}|{r['before']}|{r['after']}|{r['what']}", r["within"]) for r in listed]
+    return [change for change in found if not _is_listed(change, sources[change.path], known)]
+
+
+def _is_listed(change: Change, source: bytes, known: list[tuple[str, str]]) -> bool:
+    line = source.decode().splitlines()[change.line - 1]
+    return any(key == change.key and within in line for key, within in known)
 
 
 def _try_room(
@@ -85,7 +83,7 @@ def _try_room(
     changes = sample_changes(tree.path, room, arguments.sample, arguments.seed)
     for number, change in enumerate(changes, 1):
         key = _key(tree.path, change)
-        if key in known:
+        if known.get(key) is Verdict.noticed:
             yield Trial(change=change, verdict=known[key], took_s=0.0)
             continue
         trial = try_change(tree, sight, change)
