@@ -240,18 +240,20 @@ def test_a_leftover_says_when_it_is_tried_again(cause: Any, tried: bool) -> None
 def test_eight_leftovers_and_eight_nodes_are_listed() -> None:
     assert len(answer_orphans([ORPHAN] * 9, 0, EN).split("\n")) == 9
     assert len(answer_orphans([], 0, EN).split("\n")) == 1
-    assert len(answer_nodes([NODE] * 9, [], 0, EN).split("\n")) == 9
-    assert len(answer_nodes([], [], 0, EN).split("\n")) == 1
+    listed = answer_nodes([NODE] * 9, [], {}, now_ms=0, language=EN)
+    assert sum(line.startswith(NODE.name) for line in listed.split("\n")) == 8
+    assert len(answer_nodes([], [], {}, now_ms=0, language=EN).split("\n")) == 1
 
 
 def test_a_node_says_since_when_what_is_on_it_and_when_it_answered() -> None:
     elsewhere = replace(ROW, node="n2")
-    said = answer_nodes([NODE], [ROW, ROW, elsewhere], 3 * HOUR, EN)
+    said = answer_nodes([NODE], [ROW, ROW, elsewhere], {}, now_ms=3 * HOUR, language=EN)
 
     assert "3 h 0 min" in said
     assert "2 sandbox" in said
     assert "answered 2 h 0 min ago" in said
-    assert "never answered" in answer_nodes([replace(NODE, seen_at_ms=None)], [], 0, EN)
+    silent = replace(NODE, seen_at_ms=None)
+    assert "never answered" in answer_nodes([silent], [], {}, now_ms=0, language=EN)
 
 
 def test_a_leftover_tells_its_reason_or_that_there_is_none() -> None:
