@@ -14,6 +14,7 @@ from tests.behaviour.live import (
     MEMBER,
     OTHER_OWNER,
     OWNER,
+    TOMORROW_S,
     LivePerlica,
     is_final,
     wait_until,
@@ -91,7 +92,7 @@ def test_a_ticket_is_worthless_after_ten_minutes(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
     with time_machine.travel(0, tick=True) as clock:
-        clock.move_to(1_796_100_000)
+        clock.move_to(TOMORROW_S)
         question, ticket, code = ask_for_delete(napcat, model)
         model.add(Reply(text="过期了，没有删"))
 

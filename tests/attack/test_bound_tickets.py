@@ -20,6 +20,7 @@ from tests.behaviour.live import (
     OTHER_OWNER,
     OWNER,
     PATIENCE_S,
+    TOMORROW_S,
     LivePerlica,
     is_final,
     live_config,
@@ -190,7 +191,7 @@ def test_a_question_that_cannot_be_delivered_ends_the_wait_and_says_so(
 def test_ten_minutes_without_a_connection_expire_the_question_and_free_the_slot(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
-    with time_machine.travel(1_796_100_000, tick=True) as clock:
+    with time_machine.travel(TOMORROW_S, tick=True) as clock:
         question, ticket, _ = ask_for_delete(napcat, model)
         model.add(Reply(text="没有人批准"), Reply(text="下一个"))
         napcat.cut_connections()
@@ -275,7 +276,7 @@ def test_an_owner_cannot_approve_from_another_group_or_in_private(
 def test_a_clock_that_is_set_back_by_an_hour_ends_a_ticket_instead_of_prolonging_it(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
-    with time_machine.travel(1_796_100_000, tick=True) as clock:
+    with time_machine.travel(TOMORROW_S, tick=True) as clock:
         question, ticket, code = ask_for_delete(napcat, model)
         model.add(Reply(text="没有删"))
         clock.shift(590)

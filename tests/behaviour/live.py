@@ -30,6 +30,8 @@ from perlica.stores.migrations import check_target, migrate
 
 OWNER, OTHER_OWNER, MEMBER, GUEST = 30001, 30002, 30003, 30009
 PATIENCE_S = 45.0
+TOMORROW_S = time.time() + 86_400
+"""A moment for clocks that tests set: NapCat pushes nothing that is older than its own start."""
 
 
 NODE = "test-node"

@@ -10,7 +10,7 @@ from perlica.demo.model import Reply, ScriptedModel
 from perlica.demo.napcat import Message, NapCatStandIn
 from perlica.demo.napcat.faults import AnswerLate
 from tests.behaviour.conftest import MakeLive
-from tests.behaviour.live import GUEST, MEMBER, OWNER, LivePerlica, is_final, wait_until
+from tests.behaviour.live import GUEST, MEMBER, OWNER, TOMORROW_S, LivePerlica, is_final, wait_until
 
 MESSAGES = "SELECT count(*) FROM group_messages"
 NOT_FOUND = """
@@ -67,7 +67,7 @@ def test_at_most_24000_characters_count_the_trigger_among_them(
 def test_talk_older_than_a_quarter_of_an_hour_stays_out_unless_it_is_quoted(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
-    with time_machine.travel(1_796_100_000, tick=True) as clock:
+    with time_machine.travel(TOMORROW_S, tick=True) as clock:
         model.add(Reply(text="好"))
         quoted, _ = _say_all(live, napcat, ["很早的一条", "另一条很早的"])
         clock.shift(901)
@@ -142,7 +142,7 @@ def test_later_talk_commands_and_other_tasks_do_not_join_the_session(
 def test_a_quoted_answer_of_perlica_is_in_the_window_whatever_its_age(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
-    with time_machine.travel(1_796_100_000, tick=True) as clock:
+    with time_machine.travel(TOMORROW_S, tick=True) as clock:
         model.add(Reply(text="端口是八千四百五十"), Reply(text="好"))
         first = napcat.wait_for_reply(is_final, after=napcat.say(OWNER, "端口？", mention=True))
         wait_until(lambda: live.count(SENT_ANSWERS) == 1)

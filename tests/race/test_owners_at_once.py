@@ -14,7 +14,15 @@ from actors.messages import Tick
 from perlica.demo.model import Call, Held, Reply, ScriptedModel
 from perlica.demo.napcat import NapCatStandIn
 from tests.behaviour.conftest import MakeLive
-from tests.behaviour.live import MEMBER, OTHER_OWNER, OWNER, PATIENCE_S, LivePerlica, wait_until
+from tests.behaviour.live import (
+    MEMBER,
+    OTHER_OWNER,
+    OWNER,
+    PATIENCE_S,
+    TOMORROW_S,
+    LivePerlica,
+    wait_until,
+)
 from tests.printing import printer
 from tests.race.rounds import ROUNDS, Outcome, Question, Rounds, at_once
 
@@ -72,7 +80,7 @@ def test_around_the_tenth_minute_a_ticket_pays_in_time_or_not_at_all(
 ) -> None:
     seen: Counter[str] = Counter()
     draw = random.Random(1)
-    with time_machine.travel(1_796_100_000, tick=True) as clock:
+    with time_machine.travel(TOMORROW_S, tick=True) as clock:
         for _ in range(ROUNDS):
             question = rounds.ask()
             expires_at_ms = _expiry(rounds, question)
