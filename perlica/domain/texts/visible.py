@@ -4,6 +4,7 @@ Used to recognise a command that does not look like what it is; never to change 
 ordinary talk.
 """
 
+import re
 import unicodedata
 from typing import Final
 
@@ -14,9 +15,13 @@ _TURNS: Final = frozenset("\u202b\u202d\u202e\u2067")
 """Signs behind which a line is shown in another order than it is read."""
 
 
+# Signs of everyday text, every one of which is seen: nothing has to be looked at one by one.
+_ALL_SEEN: Final = re.compile(r"[ -~\u3001-\u3029\u4e00-\u9fff\uff01-\uff5e]*")
+
+
 def without_invisible(text: str) -> str:
     """The text without the signs that nobody sees; blanks and line ends stay."""
-    if text.isascii() and text.isprintable():
+    if _ALL_SEEN.fullmatch(text):
         return text
     return "".join(sign for sign in text if not is_invisible(sign))
 
