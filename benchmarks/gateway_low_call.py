@@ -32,12 +32,12 @@ from perlica.domain.message import IncomingGroupMessage, Segment, SegmentKind
 from perlica.domain.sandbox import SandboxImage, SandboxSpec, SandboxState
 from perlica.domain.task import TaskState
 from perlica.domain.texts import Language
-from perlica.gateway.ends import Answered
-from perlica.gateway.gateway import Gateway, GivenCall
-from perlica.gateway.policy_file import read_policy
-from perlica.gateway.sandbox_actions import SandboxExec
-from perlica.gateway.tickets import TicketDesk
-from perlica.gateway.tool import Registry, ToolSettings
+from perlica.gateway.core.gateway import Gateway, GivenCall
+from perlica.gateway.core.outcomes import Answered
+from perlica.gateway.core.policy_file import read_policy
+from perlica.gateway.core.tickets import TicketIssuer
+from perlica.gateway.core.tool import Registry, ToolSettings
+from perlica.gateway.families.sandbox.tools import SandboxExec
 from perlica.protection import Channel, protect
 from perlica.sandboxes.memory import MemoryBackend
 from perlica.sandboxes.nodes import Nodes
@@ -179,7 +179,7 @@ def _gateway(database: Database, path: Path) -> Iterator[tuple[Gateway, Task]]:
                 registry=Registry((SandboxExec(),)),
                 policy=read_policy(None),
                 settings=settings,
-                desk=TicketDesk(
+                desk=TicketIssuer(
                     database=database, owners=frozenset({_OWNER}), language=Language.en
                 ),
                 runner=SerializerRunner(

@@ -14,8 +14,8 @@ from unittest import mock
 
 import apsw
 
-from actors import intake_preparing
-from actors.intake import Intake, IntakeSettings
+from actors.protection import preparing
+from actors.protection.intake import Intake, IntakeSettings
 from benchmarks._talk import make_messages
 from perlica.clients.napcat import InboundFrame
 from perlica.domain.clock import now_ms
@@ -186,5 +186,5 @@ def _scan_timed() -> Iterator[list[float]]:
         finally:
             took_s.append(time.perf_counter() - began_s)
 
-    with mock.patch.object(intake_preparing, "protect", timed):
+    with mock.patch.object(preparing, "protect", timed):
         yield took_s

@@ -11,15 +11,15 @@ from functools import partial
 from pathlib import Path
 
 from actors.base import Alarm, Ref, Wires, tell_safely
-from actors.coordinator import TaskCoordinator
-from actors.disk_pressure import DiskWatch
-from actors.ledger import ApprovalLedger
+from actors.coordinator.actor import TaskCoordinator
+from actors.ledger.actor import ApprovalLedger
 from actors.messages import ApprovalUndeliverable, Look, OutboxRung, Send
-from actors.napcat import NapCatConnection, Peers
-from actors.outbox import Outbox, OutboxPorts
-from actors.position import StoredPosition
-from actors.protection import Protection
-from actors.reconciler import Reconciler, SandboxCare
+from actors.napcat.actor import NapCatConnection, Peers
+from actors.napcat.position import StoredPosition
+from actors.outbox.actor import Outbox, OutboxPorts
+from actors.protection.actor import Protection
+from actors.reconciler.actor import Reconciler, SandboxCare
+from actors.reconciler.disk_pressure import DiskWatch
 from actors.serializer import SandboxSerializer, SerializerRunner
 from actors.session import AgentSession
 from perlica.app import parts
@@ -27,29 +27,29 @@ from perlica.app.config import Config
 from perlica.app.policy_change import context_version
 from perlica.app.secrets import Secrets
 from perlica.app.supervision import Supervisor
-from perlica.clients.model.settings import open_client
+from perlica.clients.model.opening import open_client
 from perlica.clients.napcat import InboundQueue
 from perlica.domain.ids import GroupId, TaskId, TicketId, UserId
 from perlica.domain.policy import Policy
 from perlica.domain.ports import SandboxRunner
 from perlica.domain.sandbox import MAX_SANDBOXES
-from perlica.gateway.gateway import Gateway
-from perlica.gateway.history import GroupRecentContext, GroupSearchHistory
-from perlica.gateway.sandbox_actions import SandboxExec, SandboxRead, SandboxWrite
-from perlica.gateway.sandbox_manage import SandboxManage
-from perlica.gateway.sandbox_orders import SandboxOrders
-from perlica.gateway.tickets import TicketDesk
-from perlica.gateway.tool import Registry, Tool
+from perlica.gateway.core.gateway import Gateway
+from perlica.gateway.core.tickets import TicketIssuer
+from perlica.gateway.core.tool import Registry, Tool
+from perlica.gateway.families.history.tools import GroupRecentContext, GroupSearchHistory
+from perlica.gateway.families.sandbox.manage import SandboxManage
+from perlica.gateway.families.sandbox.orders import SandboxOrders
+from perlica.gateway.families.sandbox.tools import SandboxExec, SandboxRead, SandboxWrite
+from perlica.runtimes.native.runtime import NativeRuntime
 from perlica.sandboxes.nodes import Nodes
-from perlica.session.ending import TaskEnder
 from perlica.session.loop import AgentLoop
-from perlica.session.native import NativeRuntime
 from perlica.session.opening import Opening
 from perlica.session.prompt import InitialContext, build_system
 from perlica.session.transcript import Transcript
 from perlica.stores.database import Database
 from perlica.stores.pressure import DiskPressure
 from perlica.stores.retention import Retention
+from perlica.tasks.ending import TaskEnder
 
 _log = logging.getLogger(__name__)
 
@@ -158,7 +158,7 @@ class Assembly:
     def _coordinator(self) -> Ref:
         return TaskCoordinator.start(
             database_path=self.database_path,
-            desk=parts.command_desk(self.config, lambda: self.wires.connection_fault),
+            desk=parts.command_handler(self.config, lambda: self.wires.connection_fault),
             wall_time_ms=int(self.config.task.wall_time_s * 1000),
             shows_usage=self.config.task.show_usage,
             progress=parts.progress_settings(self.config),
@@ -217,7 +217,7 @@ class Assembly:
             database=database,
             policy=self.policy,
             settings=parts.tool_settings(self.config, self.policy.version),
-            desk=self._ticket_desk(database),
+            desk=self._ticket_issuer(database),
             runner=runner,
             language=self.config.service.language,
             ring_outbox=self._ring_outbox,
@@ -276,14 +276,14 @@ class Assembly:
             registry=Registry(self._tools()),
             policy=self.policy,
             settings=parts.tool_settings(config, self.policy.version),
-            desk=self._ticket_desk(database),
+            desk=self._ticket_issuer(database),
             runner=runner,
             ring_outbox=self._ring_outbox,
         )
 
-    def _ticket_desk(self, database: Database) -> TicketDesk:
+    def _ticket_issuer(self, database: Database) -> TicketIssuer:
         config = self.config
-        return TicketDesk(
+        return TicketIssuer(
             database=database,
             owners=config.owners,
             language=config.service.language,

@@ -3,12 +3,10 @@
 from collections.abc import Callable
 from zoneinfo import ZoneInfo
 
-from actors.commanding import CommandDesk
-from actors.doubt import DoubtSettings
-from actors.intake import IntakeSettings
-from actors.outbox import OutboxSettings
-from actors.progress import ProgressSettings
-from actors.sandbox_desk import Members
+from actors.coordinator.progress import ProgressSettings
+from actors.outbox.actor import OutboxSettings
+from actors.outbox.reconciliation import ReconciliationSettings
+from actors.protection.intake import IntakeSettings
 from perlica.app.config import Config
 from perlica.app.config.sections import SandboxSection
 from perlica.app.gate_report import judge_settings
@@ -18,11 +16,13 @@ from perlica.clients.model.settings import Api, Dialect, MaxTokensField, ModelSe
 from perlica.clients.napcat import CatchUpSettings, NapCatSettings
 from perlica.clients.sandboxd import SandboxdSettings, TlsAddress
 from perlica.commands.facts import CapabilityOff
+from perlica.commands.handlers import CommandHandler
+from perlica.commands.sandbox_handler import Members
 from perlica.domain.errors import Misconfigured
 from perlica.domain.ids import GroupId, UserId
 from perlica.domain.node import LossRule
 from perlica.domain.sandbox import IDLE_MS_AT_MOST, SandboxImage, SandboxLimits
-from perlica.gateway.tool import ToolSettings
+from perlica.gateway.core.tool import ToolSettings
 from perlica.protection import Channel, protect
 from perlica.session.budgets import Budgets
 from perlica.session.window import WindowLimits
@@ -86,7 +86,7 @@ def outbox_settings(config: Config) -> OutboxSettings:
         napcat_within_s=section.napcat_within_s,
         answer_within_s=section.answer_within_s,
         muted_for_s=section.muted_for_s,
-        doubt=DoubtSettings(
+        doubt=ReconciliationSettings(
             self_message_within_s=section.self_message_within_s,
             history_messages=section.history_messages,
         ),
@@ -110,10 +110,10 @@ def intake_settings(config: Config, policy_version: str) -> IntakeSettings:
     )
 
 
-def command_desk(config: Config, connection_fault: Callable[[], str]) -> CommandDesk:
+def command_handler(config: Config, connection_fault: Callable[[], str]) -> CommandHandler:
     """Who may command, and what `.status` says of capabilities."""
     language = config.service.language
-    return CommandDesk(
+    return CommandHandler(
         owners=config.owners,
         members=config.listed,
         language=language,

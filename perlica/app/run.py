@@ -24,7 +24,7 @@ from perlica.app.secrets import read_secrets
 from perlica.app.state_directory import make_state_directory
 from perlica.app.supervision import EXIT_NOT_STARTED, NotStarted, Supervisor, stopping
 from perlica.clients.sandboxd import SandboxdClient
-from perlica.gateway.policy_file import read_policy
+from perlica.gateway.core.policy_file import read_policy
 from perlica.health import install_stack_printer
 from perlica.sandboxes.image import adopt_image
 from perlica.sandboxes.nodes import Nodes

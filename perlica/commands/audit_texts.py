@@ -8,7 +8,7 @@ from typing import Final
 
 from perlica.domain.texts import Text
 
-ASKERS: Final[Mapping[str, Text]] = {
+CALLERS: Final[Mapping[str, Text]] = {
     "member": Text(zh="成员 {id}", en="member {id}"),
     "task": Text(zh="任务 {id}", en="task {id}"),
     "command": Text(zh="命令消息 {id}", en="command message {id}"),

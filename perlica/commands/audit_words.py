@@ -27,8 +27,8 @@ def say_kind(kind: str, language: Language) -> str:
 def say_actor(actor: str, language: Language) -> str:
     """Who did it: a member by number, a task or command, or a part of the service."""
     kind, _, number = actor.partition(":")
-    if kind in texts.ASKERS and number:
-        return texts.ASKERS[kind].say(language, id=_clip(number))
+    if kind in texts.CALLERS and number:
+        return texts.CALLERS[kind].say(language, id=_clip(number))
     known = texts.ACTORS.get(actor)
     return known.say(language) if known else _clip(actor)
 

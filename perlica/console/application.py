@@ -28,8 +28,8 @@ from perlica.console.incoming import (
     session_cookie_name,
     wants_part,
 )
+from perlica.console.pages.context import NotFound, Page, PageContext
 from perlica.console.pages.find import Found
-from perlica.console.pages.scene import NotFound, Scene, Sheet
 from perlica.console.reader import Reader
 from perlica.console.rendering import Templates
 from perlica.console.routes import ROUTES
@@ -43,7 +43,7 @@ _STATIC_AGE: Final = f"public, max-age={_YEAR_S}, immutable"
 
 _log = logging.getLogger(__name__)
 
-Page = Callable[..., Sheet]
+Maker = Callable[..., Page]
 
 
 class Console:
@@ -92,7 +92,7 @@ class Console:
 
     # --- pages ------------------------------------------------------------------------------
 
-    def _show(self, page: Page, asked: Asked, **arguments: str) -> bottle.HTTPResponse:
+    def _show(self, page: Maker, asked: Asked, **arguments: str) -> bottle.HTTPResponse:
         with self._reader.moment() as database:
             visitor = self._entrance.recognise(database, read_credentials(self._settings))
             if visitor is None:
@@ -107,15 +107,15 @@ class Console:
         return _html(self._frame.render_part(asked, snapshot), ETag=snapshot.tag)
 
     def _make(
-        self, page: Page, asked: Asked, database: Database, arguments: dict[str, str]
+        self, page: Maker, asked: Asked, database: Database, arguments: dict[str, str]
     ) -> Snapshot:
-        scene = Scene(
+        context = PageContext(
             asked=asked,
             database=database,
             wording=self._frame.wording(asked.language),
             settings=self._settings,
         )
-        return self._frame.take_snapshot(scene, page(scene, **arguments))
+        return self._frame.take_snapshot(context, page(context, **arguments))
 
     def _ask_to_log_in(self, asked: Asked) -> bottle.HTTPResponse:
         if wants_part():

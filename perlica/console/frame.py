@@ -7,8 +7,8 @@ from perlica.console.asked import Asked, Theme
 from perlica.console.entrance import Visitor
 from perlica.console.files import StaticFiles
 from perlica.console.navigation import list_pages
+from perlica.console.pages.context import Page, PageContext
 from perlica.console.pages.pieces import is_digest
-from perlica.console.pages.scene import Scene, Sheet
 from perlica.console.rendering import Templates
 from perlica.console.settings import ConsoleSettings
 from perlica.console.snapshots import Snapshot
@@ -32,18 +32,18 @@ class Frame:
         """How a page of this moment speaks."""
         return Wording(language=language, zone=self.settings.zone, now_ms=now_ms())
 
-    def take_snapshot(self, scene: Scene, sheet: Sheet) -> Snapshot:
+    def take_snapshot(self, context: PageContext, page: Page) -> Snapshot:
         """A page's inside, the same for every visitor."""
-        wording = scene.wording
-        items = list_pages(scene.database, scene.asked.path, wording)
-        words = {"say": wording.say, "is_digest": is_digest, "title": sheet.title}
+        wording = context.wording
+        items = list_pages(context.database, context.asked.path, wording)
+        words = {"say": wording.say, "is_digest": is_digest, "title": page.title}
         return Snapshot(
-            title=sheet.title,
-            news=sheet.news,
+            title=page.title,
+            news=page.news,
             navigation=self.templates.render("navigation", {**words, "items": items}),
-            content=self.templates.render(sheet.template, {**words, **sheet.fields}),
-            status=sheet.status,
-            age_s=sheet.age_s,
+            content=self.templates.render(page.template, {**words, **page.fields}),
+            status=page.status,
+            age_s=page.age_s,
         )
 
     def render_page(self, asked: Asked, snapshot: Snapshot, visitor: Visitor) -> str:

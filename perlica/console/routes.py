@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from perlica.console.pages.audit import show_audit
+from perlica.console.pages.context import Page
 from perlica.console.pages.find import show_found
 from perlica.console.pages.outbox import show_outbox
 from perlica.console.pages.overview import show_overview
 from perlica.console.pages.recovery import show_recovery
 from perlica.console.pages.sandboxes import show_image, show_sandbox, show_sandboxes
-from perlica.console.pages.scene import Sheet
 from perlica.console.pages.tasks import show_tasks
 from perlica.console.pages.tickets import show_tickets
 from perlica.console.pages.timeline import show_active, show_task
@@ -19,7 +19,7 @@ from perlica.console.pages.works import show_call, show_operation, show_ticket, 
 _ID: Final = "re:[A-Za-z0-9_-]{1,80}"
 _NUMBER: Final = "re:[0-9]{1,15}"
 
-ROUTES: Final[Mapping[str, Callable[..., Sheet]]] = {
+ROUTES: Final[Mapping[str, Callable[..., Page]]] = {
     "/": show_overview,
     "/active": show_active,
     "/tasks": show_tasks,

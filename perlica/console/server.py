@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Self
 
 from perlica.console.application import Console
-from perlica.console.gate import guarded
 from perlica.console.http import STOP_WITHIN_S, HttpServer
+from perlica.console.middleware import guarded
 from perlica.console.reader import Reader
 from perlica.console.settings import ConsoleSettings
 from perlica.domain.errors import Misconfigured

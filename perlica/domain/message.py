@@ -1,6 +1,7 @@
 """A group message as the service speaks of it, free of OneBot's types.
 
-`perlica.clients.onebot` makes these from frames; `actors.protection` protects and stores them.
+`perlica.clients.onebot` makes these from frames; `actors.protection.actor` protects and stores
+them.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Judging an action by the policy: data with a version, unknown is Block.
 
-The table is read from one file by `perlica.gateway.policy_file`; nothing the model can reach
+The table is read from one file by `perlica.gateway.core.policy_file`; nothing the model can reach
 changes it.
 """
 

@@ -43,8 +43,8 @@ from perlica.domain.sandbox import (
 from perlica.domain.texts import Language
 from perlica.domain.texts.notices import say_outcome_unknown
 from perlica.protection import Channel, JsonValue, Protected, protect
-from perlica.sandboxes import moves
-from perlica.sandboxes.afterwards import acknowledge_unread, tell_if_nobody_waits
+from perlica.sandboxes import transitions
+from perlica.sandboxes.completion import acknowledge_unread, tell_if_nobody_waits
 from perlica.sandboxes.contract import SandboxBackend, StreamingBackend
 from perlica.sandboxes.lines import read_lines
 from perlica.sandboxes.nodes import Nodes
@@ -122,7 +122,7 @@ class JobPerformer:
     def _start(self, job: SandboxJob) -> None:
         with self.database.transaction():
             OperationStore(self.database).start(job.operation)
-            moves.begin(self.database, job)
+            transitions.begin(self.database, job)
 
     def _conclude(self, job: SandboxJob, work: Callable[[], JobOutcome]) -> JobOutcome:
         """Run `work` and commit how it ended, whatever it raises of our own errors."""
@@ -177,7 +177,7 @@ class JobPerformer:
             else:
                 ended = operations.finish(job.operation, state, protect_facts(facts))
             reason = str(facts.get("reason", ""))
-            moves.end(self.database, job, state, outcome=outcome, reason=reason)
+            transitions.end(self.database, job, state, outcome=outcome, reason=reason)
             if state is OperationState.unknown:
                 tell_unknown(self.database, ended, self.language)
             tell_if_nobody_waits(self.database, ended, self.language)
@@ -382,4 +382,4 @@ def mark_unknown(database: Database, job: SandboxJob, reason: str) -> None:
     """
     with database.transaction():
         OperationStore(database).mark_unknown(job.operation, reason)
-        moves.end(database, job, OperationState.unknown, outcome=None, reason=reason)
+        transitions.end(database, job, OperationState.unknown, outcome=None, reason=reason)

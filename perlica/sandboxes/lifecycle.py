@@ -16,7 +16,7 @@ from perlica.domain.plan import ActionPlan, JsonValue, Level, Origin, hash_plan
 from perlica.domain.policy import Policy
 from perlica.domain.ports import Delete, JobKind, SandboxJob
 from perlica.protection import Channel, Protected, protect
-from perlica.sandboxes.moves import LIFECYCLE_IDENTITY
+from perlica.sandboxes.transitions import LIFECYCLE_IDENTITY
 from perlica.stores.audit import AuditStore
 from perlica.stores.database import Database
 from perlica.stores.operations import NewOperation, OperationStore

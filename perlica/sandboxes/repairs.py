@@ -15,7 +15,7 @@ from perlica.domain.texts import Language
 from perlica.domain.texts.sandboxes import say_lost, say_other_image
 from perlica.protection import Channel, JsonValue, Protected, protect
 from perlica.sandboxes.inventory import Difference, Finding
-from perlica.sandboxes.moves import confirm_absence
+from perlica.sandboxes.transitions import confirm_absence
 from perlica.stores.audit import AuditStore
 from perlica.stores.database import Database
 from perlica.stores.operations import OperationStore

@@ -7,27 +7,19 @@ tables before anything acts on it, so a step that dies is taken up again by the 
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Cancelled, Misconfigured, Refused, Retryable, StaleState
 from perlica.domain.ids import CallId, TaskId
 from perlica.domain.task import EndReason, TaskState
 from perlica.domain.texts import Language
-from perlica.gateway.ends import Answered, CallEnd, Ended, Suspended, refusal
-from perlica.gateway.gateway import Gateway, GivenCall
-from perlica.session.announcing import announce_medium
+from perlica.gateway.core.gateway import Gateway, GivenCall
+from perlica.gateway.core.outcomes import Answered, CallEnd, Ended, Suspended, refusal
+from perlica.runtimes.contract import AgentRuntime, AgentTurn, find_end_reason
+from perlica.runtimes.native.runtime import explain_fault
 from perlica.session.budgets import Budgets, find_overdrawn, find_spent
-from perlica.session.ending import TaskEnder
-from perlica.session.native import explain_fault
 from perlica.session.opening import Opening
-from perlica.session.review import (
-    ends_run,
-    has_answered,
-    last_answer,
-    new_review,
-    unreviewed_sandboxes,
-)
-from perlica.session.runtime import AgentRuntime, AgentTurn, find_end_reason
 from perlica.session.transcript import (
     RecordedCall,
     RecordedTurn,
@@ -41,6 +33,14 @@ from perlica.stores.operations import OperationStore
 from perlica.stores.sandboxes import SandboxRow, SandboxStore
 from perlica.stores.sessions import NewCall, SessionStore, ToolCall
 from perlica.stores.tasks import Task, TaskStore
+from perlica.tasks.announcing import announce_medium
+from perlica.tasks.ending import TaskEnder
+from perlica.tasks.review import (
+    has_answered,
+    last_answer,
+    new_review,
+    unreviewed_sandboxes,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -48,6 +48,7 @@ _NOT_INTACT = (
     "not executed: its parameters held a credential and were not kept over a restart of the"
     " service. Call it again if it is still needed."
 )
+_SANDBOX_TOOLS: Final = "sandbox_"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -141,7 +142,7 @@ class AgentLoop:
         except Refused as error:
             _log.warning("turn not kept", extra={"task": task.id, "code": error.code})
             return self._cannot_go_on(task, find_end_reason(error))
-        review = self._due_review(task) if ends_run(turn) else ()
+        review = self._due_review(task) if _ends_run(turn) else ()
         answered = turn.end is EndReason.answered and not review
         task = self._write_turn(task, turn, recorded, answered=answered, review=review)
         if answered:
@@ -312,3 +313,10 @@ def _new_call(call: RecordedCall) -> NewCall:
         arguments=call.arguments,
         arguments_intact=call.is_intact,
     )
+
+
+def _ends_run(turn: AgentTurn) -> bool:
+    """Whether a run of sandbox work is over with this turn: it answers, or uses other tools."""
+    if turn.calls:
+        return not any(call.tool.startswith(_SANDBOX_TOOLS) for call in turn.calls)
+    return turn.end is EndReason.answered

@@ -9,7 +9,6 @@ from datetime import tzinfo
 from perlica.domain.errors import Refused, StaleState
 from perlica.domain.task import EndReason, TaskState
 from perlica.protection import Protected
-from perlica.session.ending import TaskEnder
 from perlica.session.prompt import render_window
 from perlica.session.transcript import new_system, new_window
 from perlica.session.window import Window, WindowLimits, pick_window
@@ -18,6 +17,7 @@ from perlica.stores.database import Database
 from perlica.stores.messages import MessageStore, StoredMessage
 from perlica.stores.sessions import SessionStore
 from perlica.stores.tasks import Task, TaskStore
+from perlica.tasks.ending import TaskEnder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

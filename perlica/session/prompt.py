@@ -12,7 +12,7 @@ from perlica.domain.errors import Misconfigured, Refused
 from perlica.domain.texts import Language, clip_line
 from perlica.protection import Channel, Protected, protect
 from perlica.session.window import CutBy, Part, QuotedFate, Window, WindowEntry
-from perlica.session.wrapper import CHINA_TIME, neutralise_boundaries
+from perlica.session.wrapper import CHINA_TIME, sanitise_boundaries
 
 NAME_CODE_POINTS: Final = 24
 MAX_CONTEXT_CODE_POINTS: Final = 8_000
@@ -122,7 +122,7 @@ def _render_entry(entry: WindowEntry, zone: tzinfo, boundary: str) -> str:
     moment = datetime.fromtimestamp(message.sent_at_ms / 1000, zone)
     name = clip_line(message.display_name.content, NAME_CODE_POINTS) or "—"
     text = entry.content.content if entry.content.is_usable else "（内容未通过安全检查，没有保存）"
-    text = neutralise_boundaries(text, boundary).replace("【请求】", "[请求]")
+    text = sanitise_boundaries(text, boundary).replace("【请求】", "[请求]")
     body = "\n  | ".join(text.splitlines() or [""])
     mark = (_OWN_ANSWER if message.kind == "answer" else "") + _MARKS[entry.part]
     return f"[{moment:%H:%M}] {name}({message.user_id}){mark}: {body}"

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
-from perlica.clients.model.contract import (
+from perlica.clients.model.wanted_back import read_opaque
+from perlica.conversation import (
     AssistantMessage,
     ChatMessage,
     Conversation,
@@ -20,11 +21,10 @@ from perlica.clients.model.contract import (
     ToolMessage,
     UserMessage,
 )
-from perlica.clients.model.wanted_back import read_opaque
 from perlica.domain.errors import Refused
 from perlica.domain.ids import CallId
 from perlica.protection import Channel, JsonValue, Protected, protect, truncate
-from perlica.session.runtime import AgentTurn, CallFault, RequestedCall
+from perlica.runtimes.contract import AgentTurn, CallFault, RequestedCall
 from perlica.session.wrapper import ResultFacts, WrapSettings, leave_out, wrap_result
 from perlica.stores.sessions import SessionEvent, ToolCall, ToolOutput
 

@@ -7,8 +7,8 @@ from perlica.domain.clock import now_ms
 from perlica.domain.ids import OperationId, TaskId, TicketId
 from perlica.domain.plan import Level
 from perlica.protection import Protected
+from perlica.stores.commit_log import tell_when_committed
 from perlica.stores.database import Database, Row
-from perlica.stores.deeds import tell_when_committed
 from perlica.stores.sealed import as_json, columns, restored
 
 _LAST_ID: Final = 2**63 - 1

@@ -14,8 +14,8 @@ from perlica.domain.ids import CallId, OperationId, PlanHash, RowId, TaskId, Tic
 from perlica.domain.operation import OperationState
 from perlica.domain.plan import Level, Origin
 from perlica.protection import Protected
+from perlica.stores.commit_log import tell_when_committed
 from perlica.stores.database import Database, Row
-from perlica.stores.deeds import tell_when_committed
 from perlica.stores.sealed import as_json, columns, reason_text, require_usable, restored
 
 Ending = Literal[OperationState.succeeded, OperationState.failed, OperationState.cancelled]

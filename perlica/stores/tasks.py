@@ -13,8 +13,8 @@ from perlica.domain.clock import now_ms
 from perlica.domain.errors import Refused, StaleState
 from perlica.domain.ids import GroupId, RowId, TaskId, UserId, new_task_id
 from perlica.domain.task import FINAL_STATES, TaskState, may_move
+from perlica.stores.commit_log import tell_when_committed
 from perlica.stores.database import Database, Row
-from perlica.stores.deeds import tell_when_committed
 from perlica.stores.sealed import reason_text
 
 

@@ -9,8 +9,8 @@ from perlica.demo.napcat import NapCatStandIn
 from perlica.domain.cancel import CancelToken
 from perlica.domain.plan import Level
 from perlica.domain.policy import Policy
-from perlica.gateway.ends import CallEnd
-from perlica.gateway.gateway import Gateway, GivenCall
+from perlica.gateway.core.gateway import Gateway, GivenCall
+from perlica.gateway.core.outcomes import CallEnd
 from perlica.stores.database import Database
 from perlica.stores.tasks import Task
 from perlica.stores.views.operations import find_operation

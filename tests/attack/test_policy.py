@@ -7,7 +7,7 @@ import pytest
 from perlica.demo.model import Reply, ScriptedModel
 from perlica.demo.napcat import NapCatStandIn
 from perlica.domain.plan import Level
-from perlica.gateway.policy_file import read_policy
+from perlica.gateway.core.policy_file import read_policy
 from tests.behaviour.asking import create, run
 from tests.behaviour.conftest import MakeLive
 from tests.behaviour.live import MEMBER, is_final

@@ -7,13 +7,13 @@ from perlica.demo.napcat import NapCatStandIn
 from perlica.domain.cancel import CancelToken
 from perlica.domain.task import EndReason, TaskState
 from perlica.domain.texts import Language
-from perlica.gateway.ends import CallEnd
-from perlica.gateway.gateway import Gateway, GivenCall
-from perlica.session.ending import TaskEnder
-from perlica.session.native import NativeRuntime
-from perlica.session.runtime import AgentTurn
+from perlica.gateway.core.gateway import Gateway, GivenCall
+from perlica.gateway.core.outcomes import CallEnd
+from perlica.runtimes.contract import AgentTurn
+from perlica.runtimes.native.runtime import NativeRuntime
 from perlica.stores.database import Database
 from perlica.stores.tasks import Task, TaskStore
+from perlica.tasks.ending import TaskEnder
 from tests.behaviour.asking import create, delete, run
 from tests.behaviour.live import MEMBER, PATIENCE_S, LivePerlica
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from actors.ticket_timer import TicketTimer
+from actors.ledger.ticket_timer import TicketTimer
 from tests.commands.tickets import pending_ticket
 
 TICKET = replace(pending_ticket("K7Q2M", "123456"), created_at_ms=0, expires_at_ms=600_000)

@@ -8,7 +8,7 @@ import pytest
 
 from perlica.demo.model import Call, Reply, ScriptedModel
 from perlica.demo.napcat import NapCatStandIn
-from perlica.gateway.policy_file import read_policy
+from perlica.gateway.core.policy_file import read_policy
 from tests.behaviour.asking import create, delete, run
 from tests.behaviour.conftest import MakeLive
 from tests.behaviour.live import MEMBER, OTHER_OWNER, OWNER, LivePerlica, is_final

@@ -20,7 +20,7 @@ from perlica.app.layout import database_path
 from perlica.app.secrets import read_secrets
 from perlica.app.supervision import Supervisor
 from perlica.demo.napcat import Message, NapCatStandIn
-from perlica.gateway.policy_file import read_policy
+from perlica.gateway.core.policy_file import read_policy
 from perlica.sandboxes.contract import SandboxBackend
 from perlica.sandboxes.image import adopt_image
 from perlica.sandboxes.memory import MemoryBackend

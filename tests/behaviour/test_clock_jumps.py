@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import time_machine
 
-from actors import work_meter
+from actors.coordinator import work_meter
+from actors.coordinator.work_meter import WorkMeter
 from actors.messages import Tick
-from actors.work_meter import WorkMeter
 from perlica.demo.model import Held, Reply, ScriptedModel
 from perlica.demo.napcat import NapCatStandIn
 from perlica.domain.clock import now_ms

@@ -14,8 +14,8 @@ from perlica.domain.operation import OperationState
 from perlica.domain.sandbox import CommandOutcome
 from perlica.domain.texts import Language
 from perlica.domain.texts.endings import did_fail, say_ending
-from perlica.gateway.approval_text import CHINA_TIME
-from perlica.gateway.sandbox_results import present
+from perlica.gateway.core.approval_text import CHINA_TIME
+from perlica.gateway.families.sandbox.results import present
 from perlica.sandboxes.jobs import facts_of, state_of
 from perlica.stores.views.operations import find_for_call
 from perlica.stores.views.transcript import find_call

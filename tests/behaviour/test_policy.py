@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from perlica.domain.errors import Misconfigured
 from perlica.domain.plan import Level
 from perlica.domain.texts.actions import ACTIONS
-from perlica.gateway.policy_file import read_policy
+from perlica.gateway.core.policy_file import read_policy
 
 SPECIFIED = {
     Level.low: {

@@ -8,8 +8,8 @@ from perlica.app.config import Config, parse_config
 from perlica.app.policy_change import context_version, note_rules
 from perlica.domain.errors import Misconfigured
 from perlica.domain.plan import Level
-from perlica.gateway.policy_file import read_policy
-from perlica.gateway.policy_floor import FLOOR
+from perlica.gateway.core.policy_file import read_policy
+from perlica.gateway.core.policy_floor import FLOOR
 from perlica.stores.audit import AuditStore
 from perlica.stores.database import Database
 from perlica.stores.migrations import check_target, migrate

@@ -12,9 +12,9 @@ from perlica.domain.errors import Refused
 from perlica.domain.ids import TicketId, UserId
 from perlica.domain.plan import ActionPlan, JsonValue, Origin, canonical_json, hash_plan
 from perlica.domain.texts import Language
-from perlica.gateway.approval_headline import AskedBy
-from perlica.gateway.approval_text import MAX_CODE_POINTS, approval_text, summarise_target
-from perlica.gateway.approval_words import KINDS, LABELS, WORDS
+from perlica.gateway.core.approval_headline import AskedBy
+from perlica.gateway.core.approval_text import MAX_CODE_POINTS, approval_text, summarise_target
+from perlica.gateway.core.approval_words import KINDS, LABELS, WORDS
 from perlica.protection import Channel, protect
 
 EXPIRES_AT_MS = 1_796_028_366_000

@@ -10,9 +10,9 @@ from perlica.domain.ids import TicketId, UserId
 from perlica.domain.plan import ActionPlan, JsonValue, Level, Origin, hash_plan
 from perlica.domain.texts import Language
 from perlica.domain.texts.actions import ACTIONS
-from perlica.gateway.approval_headline import HEADLINES, AskedBy
-from perlica.gateway.approval_text import MAX_CODE_POINTS, SHORT_HASH_DIGITS, approval_text
-from perlica.gateway.policy_file import read_policy
+from perlica.gateway.core.approval_headline import HEADLINES, AskedBy
+from perlica.gateway.core.approval_text import MAX_CODE_POINTS, SHORT_HASH_DIGITS, approval_text
+from perlica.gateway.core.policy_file import read_policy
 from perlica.protection import Channel, protect
 
 EXPIRES_AT_MS = 1_796_028_366_000

@@ -19,14 +19,14 @@ from perlica.domain.texts import (
     actions,
     clip_line,
     escape_visible,
-    neutralise_lines,
     notices,
     sandboxes,
+    sanitise_lines,
     say_duration,
     say_time,
 )
 from perlica.domain.texts.faults import say_fault
-from perlica.gateway import approval_text
+from perlica.gateway.core import approval_text
 
 _MODULES = (command_texts, record_texts, sandbox_texts, notices, sandboxes, actions, approval_text)
 TASK = TaskId("T-7F3KQ2")
@@ -174,7 +174,7 @@ def test_an_answer_of_the_model_cannot_pass_for_ours() -> None:
 
 @given(st.text(max_size=60))
 def test_no_line_of_a_model_begins_like_a_command(text: str) -> None:
-    for line in neutralise_lines(text).splitlines():
+    for line in sanitise_lines(text).splitlines():
         assert not line.lstrip().startswith((".", "。", "．", "【"))
 
 

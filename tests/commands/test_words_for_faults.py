@@ -26,7 +26,15 @@ SENTENCE = "the node said: no space left on device"
 
 def raised_codes() -> Iterator[str]:
     """The codes with which the rooms between the group and a node give up."""
-    rooms = ("perlica/gateway", "perlica/sandboxes", "perlica/stores", "perlica/clients", "actors")
+    rooms = (
+        "perlica/gateway",
+        "perlica/sandboxes",
+        "perlica/stores",
+        "perlica/clients",
+        "perlica/tasks",
+        "perlica/runtimes",
+        "actors",
+    )
     files = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
     for path in files:
         if path.name in AT_THE_START or path.parent.name in {"model", "napcat", "onebot"}:

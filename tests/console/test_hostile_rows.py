@@ -82,7 +82,7 @@ def test_a_megabyte_is_shown_from_its_beginning_and_read_page_by_page(
     calls = [page for page in pages if page.startswith("/calls/")]
     long = next(call for call in calls if "长" * 1_000 in person.get(call).text)
 
-    first, last = person.get(long), person.get(f"{long}?sheet=17")
+    first, last = person.get(long), person.get(f"{long}?page=17")
 
     assert first.text.count("长") > 19_000
     assert last.text.count("长") > 9_000
@@ -100,7 +100,7 @@ def test_a_megabyte_is_shown_from_its_beginning_and_read_page_by_page(
         "/audit?text=%25%5C_&level=high'--&kind=\u202e&actor=" + "a" * 5_000,
         "/usage?days=9e9",
         "/find?id=%3Cscript%3E",
-        "/calls/c_1?sheet=99999999999999999999",
+        "/calls/c_1?page=99999999999999999999",
         "/tasks?" + "&".join(f"a{n}=1" for n in range(500)),
         "/%ff%fe",
         "/tasks/..%2f..%2fetc%2fpasswd",

@@ -98,7 +98,7 @@ def test_the_active_page_follows_the_task_that_is_alive(looking: Person, seeded:
 
 def test_a_call_shows_all_that_it_gave_page_by_page(looking: Person, seeded: Seeded) -> None:
     first = looking.read(f"/calls/{seeded.call}")
-    second = looking.read(f"/calls/{seeded.call}?sheet=1")
+    second = looking.read(f"/calls/{seeded.call}?page=1")
 
     assert "token=⟦凭据:github_token:1⟧" in first
     assert "line of output" in second

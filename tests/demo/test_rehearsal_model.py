@@ -8,10 +8,10 @@ import requests
 from pydantic import TypeAdapter
 
 from perlica.demo.model import RehearsalModel
-from perlica.gateway.history import GroupRecentContext, GroupSearchHistory
-from perlica.gateway.sandbox_actions import SandboxExec, SandboxRead, SandboxWrite
-from perlica.gateway.sandbox_manage import SandboxManage
-from perlica.gateway.tool import Tool, schema_of
+from perlica.gateway.core.tool import Tool, schema_of
+from perlica.gateway.families.history.tools import GroupRecentContext, GroupSearchHistory
+from perlica.gateway.families.sandbox.manage import SandboxManage
+from perlica.gateway.families.sandbox.tools import SandboxExec, SandboxRead, SandboxWrite
 from tests.demo.chat_client import ask, post, read_stream, stream, work_off
 from tests.demo.peer import Json
 

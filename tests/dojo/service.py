@@ -16,7 +16,7 @@ from pydantic import ConfigDict, create_model
 
 from perlica.app import parts
 from perlica.app.config import parse_config
-from perlica.clients.model.contract import Conversation, ToolMessage, ToolSpec
+from perlica.conversation import Conversation, ToolMessage, ToolSpec
 from perlica.domain.approval import digest_code
 from perlica.domain.cancel import CancelToken
 from perlica.domain.clock import now_ms
@@ -27,9 +27,9 @@ from perlica.domain.policy import Policy
 from perlica.domain.ports import SandboxRunner
 from perlica.domain.task import FINAL_STATES, EndReason, TaskState
 from perlica.domain.texts import Language
-from perlica.gateway.gateway import Gateway
-from perlica.gateway.tickets import TicketDesk
-from perlica.gateway.tool import (
+from perlica.gateway.core.gateway import Gateway
+from perlica.gateway.core.tickets import TicketIssuer
+from perlica.gateway.core.tool import (
     CallContext,
     Instant,
     Planned,
@@ -38,13 +38,11 @@ from perlica.gateway.tool import (
     ToolResult,
 )
 from perlica.protection import Channel, protect
+from perlica.runtimes.contract import AgentTurn, RequestedCall
 from perlica.session.budgets import Budgets
-from perlica.session.ending import TaskEnder
 from perlica.session.loop import AgentLoop
 from perlica.session.opening import Opening
 from perlica.session.prompt import InitialContext, build_system
-from perlica.session.review import last_answer
-from perlica.session.runtime import AgentTurn, RequestedCall
 from perlica.session.transcript import Transcript
 from perlica.session.window import WindowLimits
 from perlica.session.wrapper import CHINA_TIME, WrapSettings
@@ -54,6 +52,8 @@ from perlica.stores.messages import MessageStore
 from perlica.stores.migrations import check_target, migrate
 from perlica.stores.sessions import SessionStore
 from perlica.stores.tasks import Task, TaskStore
+from perlica.tasks.ending import TaskEnder
+from perlica.tasks.review import last_answer
 from tests.app.configs import MINIMAL
 from tests.dojo.suites import MARKER, Duel, Function, Wish, World
 
@@ -292,7 +292,7 @@ class Service:
             registry=Registry(tuple(make_tool(f, self._current) for f in self._functions)),
             policy=Policy(version="dojo", levels=levels),
             settings=_SETTINGS,
-            desk=TicketDesk(
+            desk=TicketIssuer(
                 database=self.database, owners=frozenset({OWNER}), language=Language.en
             ),
             runner=runner,

@@ -10,7 +10,7 @@ from perlica.domain.task import TaskState
 from perlica.domain.texts import notices, sandboxes
 from perlica.domain.texts.actions import label_action
 from perlica.domain.texts.endings import did_fail, say_ending
-from perlica.domain.texts.escape import clip_line, escape_visible, neutralise_lines
+from perlica.domain.texts.escape import clip_line, escape_visible, sanitise_lines
 from perlica.domain.texts.faults import say_fault
 from perlica.domain.texts.language import Language, Text, say_duration, say_list, say_time
 from perlica.domain.texts.visible import is_invisible, is_turned, without_invisible
@@ -167,7 +167,7 @@ def test_only_what_fits_and_one_sign_more_of_a_long_text_is_looked_at() -> None:
     ],
 )
 def test_no_line_of_an_answer_looks_like_a_command(answer: str, sent: str) -> None:
-    assert neutralise_lines(answer) == sent
+    assert sanitise_lines(answer) == sent
 
 
 def test_what_nobody_sees_is_told_from_what_takes_room() -> None:

@@ -6,8 +6,8 @@ from typing import cast
 
 import pytest
 
-from perlica.gateway.history import _present
-from perlica.gateway.tool import ToolSettings
+from perlica.gateway.core.tool import ToolSettings
+from perlica.gateway.families.history.tools import _present
 from perlica.protection import Channel, protect
 from perlica.stores.messages import StoredMessage
 

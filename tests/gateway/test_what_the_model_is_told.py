@@ -20,11 +20,11 @@ from perlica.domain.sandbox import (
     Surroundings,
 )
 from perlica.domain.task import EndReason
-from perlica.gateway.ends import WITHHELD, Answered, Ended, answer, refusal
-from perlica.gateway.execution import unknown_end
-from perlica.gateway.installs import find_installs
-from perlica.gateway.placeholders import find_placeholder, refuse_placeholders
-from perlica.gateway.sandbox_results import present
+from perlica.gateway.core.execution import unknown_end
+from perlica.gateway.core.outcomes import WITHHELD, Answered, Ended, answer, refusal
+from perlica.gateway.core.placeholders import find_placeholder, refuse_placeholders
+from perlica.gateway.families.sandbox.installs import find_installs
+from perlica.gateway.families.sandbox.results import present
 from perlica.protection import Protected, not_scanned
 
 MARK = "⟦凭据:password:1⟧"

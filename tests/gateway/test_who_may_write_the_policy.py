@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from perlica.domain.errors import Misconfigured
-from perlica.gateway.policy_file import read_policy
+from perlica.gateway.core.policy_file import read_policy
 
 
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])

@@ -4,14 +4,15 @@ import json
 
 import pytest
 
-from perlica.clients.model import Finish, ModelTurn, ToolSpec
 from perlica.clients.model.anthropic import AnthropicReader
+from perlica.clients.model.contract import Finish, ModelTurn
 from perlica.clients.model.openai import OpenAiClient, OpenAiReader
 from perlica.clients.model.sse import ServerEvent
+from perlica.conversation import ToolSpec
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Misconfigured
-from perlica.session.native import check_turn
-from perlica.session.runtime import AgentTurn, CallFault
+from perlica.runtimes.contract import AgentTurn, CallFault
+from perlica.runtimes.native.runtime import check_turn
 from tests.model.server import Json, RawServer, Talk
 from tests.model.words import QUESTION, settings
 

@@ -4,16 +4,10 @@ import json
 
 import pytest
 
-from perlica.clients.model import (
-    AssistantMessage,
-    Finish,
-    ModelTurn,
-    SentCall,
-    ToolMessage,
-    UserMessage,
-)
 from perlica.clients.model.anthropic import AnthropicClient
+from perlica.clients.model.contract import Finish, ModelTurn
 from perlica.clients.model.thinking import MAX_OPAQUE_BYTES, unpack_thinking
+from perlica.conversation import AssistantMessage, SentCall, ToolMessage, UserMessage
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Misconfigured, PerlicaError, Refused, Retryable
 from tests.model.server import Answer, Json, RawServer, Request, encode_event, stream, whole

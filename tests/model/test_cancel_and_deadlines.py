@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from perlica.clients.model import Conversation, ModelClient, ModelTurn, UserMessage, open_client
+from perlica.clients.model.contract import ModelClient, ModelTurn
+from perlica.clients.model.opening import open_client
+from perlica.conversation import Conversation, UserMessage
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Cancelled, PerlicaError, Retryable
 from tests.model.server import (

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, seed, strategies
 from hypothesis import settings as effort
 
-from perlica.clients.model import ModelTurn
 from perlica.clients.model.anthropic import AnthropicApi
+from perlica.clients.model.attempt_failure import AttemptFailure
+from perlica.clients.model.contract import ModelTurn
 from perlica.clients.model.exchange import HttpModelClient, ModelApi
 from perlica.clients.model.openai import OpenAiApi
-from perlica.clients.model.setback import Setback
 from perlica.domain.errors import Misconfigured, PerlicaError, Refused, Retryable
-from perlica.session.native import check_turn
+from perlica.runtimes.native.runtime import check_turn
 from perlica.stores.database import Database
 from perlica.stores.migrations import check_target, migrate
 from tests.model.words import QUESTION, RUN, settings
@@ -132,7 +132,7 @@ class Body:
 
 
 class NoLimits:
-    """A lifeline that nothing cuts."""
+    """A abort that nothing cuts."""
 
     def limit(self, *_: object) -> None:
         pass
@@ -142,11 +142,11 @@ def read(api: str, pieces: Sequence[bytes]) -> ModelTurn | None:
     """The turn, None where one of our own errors left; anything else is raised."""
     client = HttpModelClient(SETTINGS, APIS[api])
     body: Any = Body(pieces)
-    lifeline: Any = NoLimits()
+    abort: Any = NoLimits()
     try:
-        reader = client._read(body, lifeline)
+        reader = client._read(body, abort)
         return reader.draft.turn(sent_bytes=1, received_bytes=1, attempts=1)
-    except (Setback, Refused, Retryable, Misconfigured):
+    except (AttemptFailure, Refused, Retryable, Misconfigured):
         return None
 
 

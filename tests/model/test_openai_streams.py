@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from perlica.clients.model import Conversation, Finish, ModelTurn
+from perlica.clients.model.contract import Finish, ModelTurn
 from perlica.clients.model.openai import OpenAiClient
 from perlica.clients.model.settings import Dialect, MaxTokensField
+from perlica.conversation import Conversation
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Misconfigured, PerlicaError, Refused, Retryable
 from tests.model.server import Answer, Json, RawServer, Talk, encode_event, stream, whole

@@ -7,10 +7,16 @@ from time import time
 
 import pytest
 
-from perlica.clients.model import ModelClient, ModelSettings, ModelTurn
 from perlica.clients.model.anthropic import AnthropicClient
+from perlica.clients.model.attempt_failure import (
+    AttemptFailure,
+    choose_wait_s,
+    read_retry_after_s,
+    run_attempts,
+)
+from perlica.clients.model.contract import ModelClient, ModelTurn
 from perlica.clients.model.openai import OpenAiClient
-from perlica.clients.model.setback import Setback, choose_wait_s, read_retry_after_s, run_attempts
+from perlica.clients.model.settings import ModelSettings
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Misconfigured, PerlicaError, Refused, Retryable
 from tests.model.server import Answer, Json, RawServer, break_off, stream, whole
@@ -95,10 +101,10 @@ def test_a_wait_that_would_pass_the_total_deadline_is_not_begun() -> None:
 def test_the_wait_is_full_jitter_and_never_shorter_than_the_server_asks() -> None:
     limits = settings("http://127.0.0.1:1", backoff_base_s=1.0)
     for number, most_s in ((1, 1.0), (2, 2.0), (3, 4.0), (9, 30.0)):
-        waits = [choose_wait_s(number, Setback("c", "t"), limits) for _ in range(200)]
+        waits = [choose_wait_s(number, AttemptFailure("c", "t"), limits) for _ in range(200)]
         assert 0 <= min(waits) < max(waits) <= most_s
         assert max(waits) > most_s / 2
-    asked = [choose_wait_s(1, Setback("c", "t", wait_s=7.5), limits) for _ in range(50)]
+    asked = [choose_wait_s(1, AttemptFailure("c", "t", wait_s=7.5), limits) for _ in range(50)]
 
     assert set(asked) == {7.5}
 
@@ -106,8 +112,8 @@ def test_the_wait_is_full_jitter_and_never_shorter_than_the_server_asks() -> Non
 def test_a_dead_kept_connection_is_replaced_without_a_wait() -> None:
     limits = settings("http://127.0.0.1:1", backoff_base_s=30.0)
 
-    assert choose_wait_s(1, Setback("c", "t", is_stale=True), limits) == 0.0
-    assert choose_wait_s(2, Setback("c", "t", wait_s=1.0, is_stale=True), limits) >= 1.0
+    assert choose_wait_s(1, AttemptFailure("c", "t", is_stale=True), limits) == 0.0
+    assert choose_wait_s(2, AttemptFailure("c", "t", wait_s=1.0, is_stale=True), limits) >= 1.0
 
 
 @pytest.mark.parametrize(
@@ -142,7 +148,7 @@ def test_attempts_stop_when_the_total_time_is_used_up() -> None:
 
     def attempt(number: int, give_up_at_s: float) -> None:
         numbers.append(number)
-        raise Setback("c", "t", wait_s=0.02)
+        raise AttemptFailure("c", "t", wait_s=0.02)
 
     limits = settings("http://127.0.0.1:1", total_s=0.05, max_attempts=1000)
     with pytest.raises(Retryable):

@@ -9,30 +9,31 @@ import pytest
 
 import perlica.clients.model
 from perlica.clients.model.anthropic import AnthropicReader
+from perlica.clients.model.attempt_failure import AttemptFailure
 from perlica.clients.model.contract import Finish
 from perlica.clients.model.drafts import TurnReader
-from perlica.clients.model.errors import BY_STATUS, ERRORS, MEANINGS, TRUER, ErrorRow, Where
-from perlica.clients.model.finishes import FINISHES, NOT_YET, FinishRow
-from perlica.clients.model.marks import (
-    CALL_MARKS,
-    FRAME_MARKS,
-    THINK_MARKS,
-    CallMark,
-    FrameMark,
-    ThinkMark,
+from perlica.clients.model.error_mapping import judge_status, judge_stream_error
+from perlica.clients.model.errors import (
+    BY_STATUS,
+    ERRORS,
+    MEANINGS,
+    TRUER,
+    ErrorRow,
+    Where,
 )
+from perlica.clients.model.finishes import FINISHES, NOT_YET, FinishRow
+from perlica.clients.model.marks import FRAME_MARKS, THINK_MARKS, FrameMark, ThinkMark
 from perlica.clients.model.openai import OpenAiReader
-from perlica.clients.model.setback import Setback
 from perlica.clients.model.sse import ServerEvent
 from perlica.clients.model.thinking_text import strip_thinking
-from perlica.clients.model.verdicts import judge_status, judge_stream_error
 from perlica.clients.model.wanted_back import CIPHERTEXT, WANTED_BACK
 from perlica.domain.errors import PerlicaError
 from perlica.domain.task import EndReason
 from perlica.domain.texts import Language
 from perlica.domain.texts.models import REASON_OF, TROUBLES
 from perlica.domain.texts.notices import REASONS
-from perlica.session.calls_in_text import is_call_in_text
+from perlica.runtimes.call_marks import CALL_MARKS, CallMark
+from perlica.runtimes.calls_in_text import is_call_in_text
 from tests.model.words import settings
 
 SETTINGS = settings("http://127.0.0.1:1/v1")
@@ -72,7 +73,7 @@ def test_every_spelling_of_an_end_is_understood_over_both_interfaces(
 ) -> None:
     for word in spellings(row.word):
         if row.finish is None:
-            with pytest.raises(Setback) as caught:
+            with pytest.raises(AttemptFailure) as caught:
                 end(word)
             assert caught.value.code == "model_bad_finish"
         else:
@@ -114,9 +115,9 @@ def said(row: ErrorRow) -> object:
 
 def meaning_of(status: int, body: object) -> str:
     raw = json.dumps(body, ensure_ascii=False).encode()
-    with pytest.raises((PerlicaError, Setback)) as caught:
+    with pytest.raises((PerlicaError, AttemptFailure)) as caught:
         judge_status(status, {"retry-after": "1"}, raw, needs_retry_after=False)
-    assert isinstance(caught.value, PerlicaError | Setback)
+    assert isinstance(caught.value, PerlicaError | AttemptFailure)
     return caught.value.code
 
 
@@ -126,7 +127,7 @@ def test_every_saying_of_a_provider_is_understood_where_it_stands(row: ErrorRow)
 
     assert meaning_of(400, body) == row.means
     assert meaning_of(429, body) == row.means
-    with pytest.raises((PerlicaError, Setback)) as caught:
+    with pytest.raises((PerlicaError, AttemptFailure)) as caught:
         judge_stream_error(body)
     assert getattr(caught.value, "code", "") == row.means
     assert CONFIDENTIAL not in str(caught.value)
@@ -163,7 +164,7 @@ def test_a_spend_limit_of_anthropic_calls_itself_a_rate_limit_and_names_no_wait(
 
     with pytest.raises(PerlicaError, match="model_spend_limit"):
         judge_status(429, {}, body, needs_retry_after=True)
-    with pytest.raises(Setback) as caught:
+    with pytest.raises(AttemptFailure) as caught:
         judge_status(429, {"retry-after": "7"}, body, needs_retry_after=True)
     assert (caught.value.code, caught.value.wait_s) == ("model_rate_limited", 7)
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from perlica.clients.model import ModelSettings, ProbeFinding, UserMessage, open_client
 from perlica.clients.model.anthropic import AnthropicClient
+from perlica.clients.model.contract import ProbeFinding
 from perlica.clients.model.openai import OpenAiClient
-from perlica.clients.model.settings import MAX_KEY_BYTES, Api, Dialect
+from perlica.clients.model.opening import open_client
+from perlica.clients.model.settings import MAX_KEY_BYTES, Api, Dialect, ModelSettings
+from perlica.conversation import UserMessage
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Misconfigured, Refused, Retryable
 from perlica.protection import not_scanned

@@ -18,7 +18,7 @@ from perlica.domain.task import EndReason, TaskState
 from perlica.domain.texts import Language
 from perlica.domain.texts.models import TROUBLES
 from perlica.domain.texts.notices import say_ended
-from perlica.session.runtime import find_end_reason
+from perlica.runtimes.contract import find_end_reason
 from tests.model.server import Answer, RawServer, Talk, stream, whole
 from tests.model.words import DONE, QUESTION, delta, settings
 

@@ -1,9 +1,9 @@
 """Short ways to write conversations, streams and settings in tests of the model's door."""
 
-from perlica.clients.model import (
+from perlica.clients.model.settings import ModelSettings
+from perlica.conversation import (
     AssistantMessage,
     Conversation,
-    ModelSettings,
     SentCall,
     SystemMessage,
     ToolMessage,

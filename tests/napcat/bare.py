@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from actors.outbox import OutboxSettings
+from actors.outbox.actor import OutboxSettings
 from perlica.clients.napcat import NapCatSettings
 from perlica.demo.napcat import NapCatStandIn
 from perlica.domain.ids import GroupId, MessageId, UserId

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from actors.intake import Intake, IntakeSettings
+from actors.protection.intake import Intake, IntakeSettings
 from perlica.domain.ids import GroupId, UserId
 from perlica.domain.texts import Language
 from perlica.stores.database import Database

@@ -13,7 +13,6 @@ from typing import Any, Self, TypeVar
 import pykka
 
 from actors.base import Alarm, PerlicaActor, Ref, tell_safely
-from actors.doubt import DoubtSettings
 from actors.messages import (
     ConnectionChanged,
     FramesWaiting,
@@ -25,8 +24,9 @@ from actors.messages import (
     Send,
     Tick,
 )
-from actors.napcat import NapCatConnection, Peers
-from actors.outbox import Outbox, OutboxPorts, OutboxSettings
+from actors.napcat.actor import NapCatConnection, Peers
+from actors.outbox.actor import Outbox, OutboxPorts, OutboxSettings
+from actors.outbox.reconciliation import ReconciliationSettings
 from perlica.clients.napcat import (
     CatchUpSettings,
     DialTransport,
@@ -63,7 +63,7 @@ QUICK_OUTBOX = OutboxSettings(
     answer_within_s=1.0,
     napcat_within_s=0.5,
     relook_every_s=3600,
-    doubt=DoubtSettings(self_message_within_s=0.3, look_within_s=1.0),
+    doubt=ReconciliationSettings(self_message_within_s=0.3, look_within_s=1.0),
 )
 
 

@@ -7,16 +7,17 @@ from typing import Any
 
 import pytest
 
-from actors.intake import Intake
 from actors.messages import CommandGiven, TaskRequested
-from actors.position import StoredPosition
-from actors.restored import announce_undone, tell_ended
+from actors.napcat.position import StoredPosition
+from actors.protection.intake import Intake
+from actors.protection.restored import announce_undone
 from perlica.clients.napcat import InboundFrame
 from perlica.domain.texts import Language
 from perlica.stores.audit import AuditStore
 from perlica.stores.backup import back_up, restore_backup
 from perlica.stores.database import Database
 from perlica.stores.service import ServiceStore
+from perlica.tasks.after_restore import tell_ended
 from tests.napcat.intake import open_intake
 from tests.napcat.rig import BOT, HONG, MING, OUR_GROUP
 

@@ -8,7 +8,7 @@ import pytest
 
 from actors.base import Alarm
 from actors.messages import ConnectionChanged, Drain, Look, Seen, Send, SendAnswered
-from actors.napcat import NapCatConnection, Peers
+from actors.napcat.actor import NapCatConnection, Peers
 from perlica.clients.napcat import InboundQueue
 from perlica.demo.napcat import NapCatStandIn
 from perlica.demo.napcat.faults import NeverAnswer

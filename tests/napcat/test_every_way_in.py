@@ -4,7 +4,7 @@ import pytest
 
 from perlica.clients.napcat.catch_up import read_missed
 from perlica.clients.napcat.inbound import DropCounts
-from perlica.clients.napcat.sieve import Destination, Sieve
+from perlica.clients.napcat.router import Destination, Router
 from perlica.domain.clock import now_ms
 from tests.napcat.bare import bare_settings
 from tests.napcat.rig import BOT, MING, OTHER_GROUP, OUR_GROUP
@@ -56,7 +56,7 @@ def test_a_frame_of_another_group_goes_nowhere_and_is_counted(
 ) -> None:
     dropped = DropCounts()
 
-    went = Sieve(bare_settings("ws://127.0.0.1:1"), dropped).sort(frame(kind, group_id))
+    went = Router(bare_settings("ws://127.0.0.1:1"), dropped).sort(frame(kind, group_id))
 
     assert went is Destination.nowhere
     assert dropped.other_groups == 1
@@ -65,7 +65,7 @@ def test_a_frame_of_another_group_goes_nowhere_and_is_counted(
 @pytest.mark.parametrize("kind", KINDS, ids=label)
 @pytest.mark.parametrize("group_id", [OUR_GROUP, str(OUR_GROUP)])
 def test_a_frame_of_our_group_goes_on(kind: dict[str, str], group_id: object) -> None:
-    went = Sieve(bare_settings("ws://127.0.0.1:1"), DropCounts()).sort(frame(kind, group_id))
+    went = Router(bare_settings("ws://127.0.0.1:1"), DropCounts()).sort(frame(kind, group_id))
 
     assert went is Destination.intake
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from actors.intake import Intake
+from actors.protection.intake import Intake
 from perlica.demo.napcat import NapCatStandIn, Settings
 from tests.napcat.intake import open_intake
 from tests.napcat.rig import BOT, HONG, MING, OUR_GROUP, LinkRig, settings_for

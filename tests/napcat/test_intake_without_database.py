@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from actors.intake import Intake
 from actors.messages import TaskRequested
+from actors.protection.intake import Intake
 from perlica.clients.napcat import InboundFrame
 from perlica.domain.errors import StoreUnavailable
 from perlica.stores.messages import MessageStore

@@ -327,7 +327,7 @@ def test_twenty_kills_between_send_and_answer_double_nothing(
 def test_a_message_from_the_accounts_phone_is_audited_as_not_ours(
     service: Service, napcat: NapCatStandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("actors.own_messages._OUTSIDE_AFTER_S", 0.05)
+    monkeypatch.setattr("actors.outbox.own_messages._OUTSIDE_AFTER_S", 0.05)
     (row,) = service.enqueue("我们的")
     service.wait_row(row, "sent")
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from actors.base import Alarm
-from actors.doubt import Doubts, DoubtSettings
 from actors.messages import ConnectionChanged, Look, OutboxRung, Ready, Send, SendAnswered
-from actors.outbox import Outbox, OutboxPorts, OutboxSettings
+from actors.outbox.actor import Outbox, OutboxPorts, OutboxSettings
+from actors.outbox.reconciliation import ReconciliationSettings, SendReconciliation
 from perlica.clients.napcat.catch_up import read_missed
 from perlica.demo.napcat import NapCatStandIn
 from perlica.domain.ids import GroupId, MessageId, OutboxId, UserId
@@ -135,8 +135,8 @@ def test_our_own_message_is_known_again_by_a_clock_that_lags_as_far_as_is_known(
     row = bench.enqueue()
     eventually(lambda: len(bench.sent) == 1)
     unknown = bench.answer(row, bench.sent[0].attempt, None)
-    doubts = Doubts(
-        DoubtSettings(clock_slack_s=5.0),
+    doubts = SendReconciliation(
+        ReconciliationSettings(clock_slack_s=5.0),
         group_id=GroupId(OUR_GROUP),
         self_id=UserId(BOT),
         clock_lag_ms=lambda: 60_000,

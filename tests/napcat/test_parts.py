@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from actors.messages import SelfMessageSeen
-from actors.own_messages import OwnMessages
+from actors.outbox.own_messages import OwnMessages
 from perlica.clients.napcat import (
     Answer,
     Backoff,

@@ -46,7 +46,7 @@ _KNOWN = (
     "perlica.clients.model.contract.ToolMessage(content)",
     "perlica.clients.model.contract.UserMessage(content)",
     "perlica.clients.onebot.calls.build_send(text)",
-    "perlica.gateway.ends.Answered(content)",
+    "perlica.gateway.core.outcomes.Answered(content)",
     "perlica.session.wrapper.wrap_result(content)",
 )
 _ERROR = re.compile(r"^(?P<file>\w+)\.py:(?P<line>\d+): error: .*\[(?P<code>[a-z-]+)\]$")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from actors.outbox import OutboxSettings
+from actors.outbox.actor import OutboxSettings
 from perlica.app import parts
 from perlica.app.config import Config
 from tests.behaviour.conftest import make_live, model, napcat

@@ -16,10 +16,10 @@ from perlica.domain.ids import GroupId, RowId, TicketId, UserId
 from perlica.domain.plan import ActionPlan, Level, hash_plan
 from perlica.domain.ports import SandboxRunner
 from perlica.domain.texts import Language
-from perlica.gateway.asker import CommandAsker
-from perlica.gateway.execution import Execution, Executor
-from perlica.gateway.tickets import TicketDesk
-from perlica.gateway.tool import Instant, Planned, ToolResult
+from perlica.gateway.core.caller import CommandCaller
+from perlica.gateway.core.execution import Execution, Executor
+from perlica.gateway.core.tickets import TicketIssuer
+from perlica.gateway.core.tool import Instant, Planned, ToolResult
 from perlica.stores.approvals import ApprovalStore
 from perlica.stores.database import Database
 from perlica.stores.migrations import check_target, migrate
@@ -57,7 +57,7 @@ class Hand:
         runner: SandboxRunner = NoRunner()  # type: ignore[assignment]
         with Database.open(self._path) as database:
             found = ApprovalStore(database).find_ticket(ticket)
-            execution = Execution(planned=planned, asker=_asker(), level=Level.high, ticket=found)
+            execution = Execution(planned=planned, caller=_caller(), level=Level.high, ticket=found)
             Executor(database=database, runner=runner).execute(execution, CancelToken())
 
     def expire(self) -> None:
@@ -84,14 +84,14 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def _asker(row: int = 1) -> CommandAsker:
-    return CommandAsker(message_row=RowId(row), user=OWNER, group_id=GROUP)
+def _caller(row: int = 1) -> CommandCaller:
+    return CommandCaller(message_row=RowId(row), user=OWNER, group_id=GROUP)
 
 
 def _plan(run: Callable[[], ToolResult], number: int) -> Planned:
     plan = ActionPlan(
         action="sandbox.delete",
-        origin=_asker().origin,
+        origin=_caller().origin,
         identity="test",
         target={"sandbox": f"box{number}"},
         scope="sandbox",
@@ -106,8 +106,8 @@ def _plan(run: Callable[[], ToolResult], number: int) -> Planned:
 def _ask(path: Path, planned: Planned) -> tuple[TicketId, str]:
     """A pending ticket and the digest of its code."""
     with Database.open(path) as database:
-        desk = TicketDesk(database=database, owners=OWNERS, language=Language.zh)
-        ticket = desk.ask(_asker(), planned.plan)
+        desk = TicketIssuer(database=database, owners=OWNERS, language=Language.zh)
+        ticket = desk.ask(_caller(), planned.plan)
         row = database.query_one("SELECT content FROM outbox_messages ORDER BY id DESC LIMIT 1")
     assert row is not None
     code = str(row["content"]).split(f".approve {ticket} ")[1][:6]

@@ -4,8 +4,8 @@ import os
 import sys
 from pathlib import Path
 
-from actors.intake_items import Item
-from actors.intake_preparing import Preparer
+from actors.protection.items import Item
+from actors.protection.preparing import Preparer
 from perlica.app.config import load_config
 from perlica.app.run import run_service
 from perlica.clients.napcat import InboundFrame

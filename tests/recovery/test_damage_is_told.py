@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from actors import database_watch
-from actors.database_watch import DatabaseWatch
+from actors.reconciler import database_watch
+from actors.reconciler.database_watch import DatabaseWatch
 from perlica.demo.model import ScriptedModel
 from perlica.demo.napcat import NapCatStandIn
 from perlica.domain.texts import Language

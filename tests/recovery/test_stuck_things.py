@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from actors import coordinator
+from actors.coordinator import actor as coordinator
 from actors.messages import StepDue
 from perlica.demo.model import Reply, ScriptedModel
 from perlica.demo.napcat import NapCatStandIn

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from actors.base import Alarm, Ref, Wires
-from actors.disk_pressure import DiskWatch
-from actors.ledger import ApprovalLedger
+from actors.ledger.actor import ApprovalLedger
 from actors.messages import Decide, Ready, SandboxOrdered, Tick
-from actors.reconciler import Reconciler, SandboxCare
-from actors.sandbox_desk import Members
+from actors.reconciler.actor import Reconciler, SandboxCare
+from actors.reconciler.disk_pressure import DiskWatch
 from actors.serializer import SandboxSerializer, SerializerRunner
+from perlica.commands.sandbox_handler import Members
 from perlica.domain.approval import digest_code
 from perlica.domain.cancel import CancelToken
 from perlica.domain.ids import (
@@ -38,14 +38,14 @@ from perlica.domain.ports import SandboxRunner
 from perlica.domain.sandbox import IDLE_MS_AT_MOST, MAX_SANDBOXES, SandboxImage, SandboxLimits
 from perlica.domain.task import TaskState
 from perlica.domain.texts import Language
-from perlica.gateway.ends import Answered
-from perlica.gateway.gateway import Gateway, GivenCall
-from perlica.gateway.policy_file import read_policy
-from perlica.gateway.sandbox_actions import SandboxExec, SandboxRead, SandboxWrite
-from perlica.gateway.sandbox_manage import SandboxManage
-from perlica.gateway.sandbox_orders import SandboxOrders
-from perlica.gateway.tickets import TicketDesk
-from perlica.gateway.tool import Registry, ToolSettings
+from perlica.gateway.core.gateway import Gateway, GivenCall
+from perlica.gateway.core.outcomes import Answered
+from perlica.gateway.core.policy_file import read_policy
+from perlica.gateway.core.tickets import TicketIssuer
+from perlica.gateway.core.tool import Registry, ToolSettings
+from perlica.gateway.families.sandbox.manage import SandboxManage
+from perlica.gateway.families.sandbox.orders import SandboxOrders
+from perlica.gateway.families.sandbox.tools import SandboxExec, SandboxRead, SandboxWrite
 from perlica.protection import Channel, protect
 from perlica.sandboxes.image import adopt_image
 from perlica.sandboxes.lifecycle import Deletion, LifecycleAction, queue_deletion
@@ -304,8 +304,8 @@ class Rig:
         self._refs.append(ref)
         return ref
 
-    def _desk(self, database: Database) -> TicketDesk:
-        return TicketDesk(database=database, owners=frozenset(OWNERS), language=Language.zh)
+    def _desk(self, database: Database) -> TicketIssuer:
+        return TicketIssuer(database=database, owners=frozenset(OWNERS), language=Language.zh)
 
     def _orders(self, database: Database, runner: SandboxRunner) -> SandboxOrders:
         policy = read_policy(None)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perlica.gateway.install_tools import TOOLS
-from perlica.gateway.installs import find_installs
+from perlica.gateway.families.sandbox.install_tools import TOOLS
+from perlica.gateway.families.sandbox.installs import find_installs
 from tests.sandboxes.rig import Rig
 
 INSTALLING = {

@@ -10,7 +10,7 @@ import pytest
 import time_machine
 
 from perlica.domain.errors import OutcomeUnknown, Retryable
-from perlica.gateway.policy_file import read_policy
+from perlica.gateway.core.policy_file import read_policy
 from perlica.sandboxes.expiry import Settling
 from tests.behaviour.live import OWNER, wait_until
 from tests.sandboxes.conftest import MakeStage

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from perlica.gateway.placeholders import find_placeholder
+from perlica.gateway.core.placeholders import find_placeholder
 from tests.protection.made import TOKENS, Dice
 from tests.sandboxes.rig import Rig
 

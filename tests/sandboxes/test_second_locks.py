@@ -23,8 +23,8 @@ from perlica.domain.sandbox import (
     SandboxSpec,
     SandboxState,
 )
-from perlica.gateway.policy_file import read_policy
-from perlica.sandboxes import image_switch, moves
+from perlica.gateway.core.policy_file import read_policy
+from perlica.sandboxes import image_switch, transitions
 from perlica.sandboxes.lifecycle import Deletion, LifecycleAction, queue_deletion
 from perlica.stores.database import Database
 from perlica.stores.image_switches import NewSwitch, SwitchState
@@ -281,10 +281,10 @@ def test_a_change_that_was_queued_before_an_outcome_became_unknown_does_not_begi
 
     with db.transaction():
         if kind in {JobKind.read, JobKind.list}:
-            moves.begin(db, job_in(row, kind))
+            transitions.begin(db, job_in(row, kind))
         else:
             with pytest.raises(StaleState, match="sandbox_in_recovery"):
-                moves.begin(db, job_in(row, kind))
+                transitions.begin(db, job_in(row, kind))
 
 
 class Interrupted(TroubledBackend):

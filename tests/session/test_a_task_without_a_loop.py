@@ -3,15 +3,16 @@
 import json
 from pathlib import Path
 
-from perlica.clients.model import ModelSettings, ToolSpec, open_client
-from perlica.clients.model.settings import Dialect
+from perlica.clients.model.opening import open_client
+from perlica.clients.model.settings import Dialect, ModelSettings
+from perlica.conversation import ToolSpec
 from perlica.demo.model import Call, RehearsalModel, Reply, ScriptedModel
 from perlica.demo.model.server import ModelServer
 from perlica.domain.cancel import CancelToken
 from perlica.domain.task import EndReason
-from perlica.session.native import NativeRuntime
+from perlica.runtimes.contract import AgentTurn
+from perlica.runtimes.native.runtime import NativeRuntime
 from perlica.session.prompt import InitialContext, build_system, render_window
-from perlica.session.runtime import AgentTurn
 from perlica.session.transcript import new_system, new_window
 from perlica.session.window import pick_window
 from perlica.stores.database import Database

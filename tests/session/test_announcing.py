@@ -6,9 +6,9 @@ import time_machine
 
 from perlica.domain.plan import Level
 from perlica.domain.texts import Language
-from perlica.session.announcing import APART_MS, announce_medium
 from perlica.stores.database import Database
 from perlica.stores.tasks import Task
+from perlica.tasks.announcing import APART_MS, announce_medium
 from tests.stores.rows import begin_task, new_operation, queue, start
 
 BEGAN_S = 1_800_000_000

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from perlica.session.neutral import neutralise
+from perlica.tasks.sanitising import sanitise
 
 SIZE = 20_000
 PADDED = {
@@ -20,11 +20,11 @@ PADDED = {
 def test_padding_does_not_hold_up_an_answer(name: str) -> None:
     began_s = time.process_time()
 
-    neutralise(PADDED[name])
+    sanitise(PADDED[name])
 
     assert time.process_time() - began_s < 1.0
 
 
 @pytest.mark.parametrize("rule", ["|-|-|", " | :--- | ---: | ", "--|--", "|:-:|-|\t"])
 def test_the_rule_of_a_table_is_still_left_out(rule: str) -> None:
-    assert neutralise(f"|甲|乙|\n{rule}\n|1|2|") == "|甲|乙|\n|1|2|"
+    assert sanitise(f"|甲|乙|\n{rule}\n|1|2|") == "|甲|乙|\n|1|2|"

@@ -13,11 +13,11 @@ from perlica.domain.task import EndReason, TaskState
 from perlica.domain.texts import Language
 from perlica.protection import Channel, protect
 from perlica.session.budgets import Budgets, find_overdrawn, find_spent
-from perlica.session.ending import TaskEnder
 from perlica.session.loop import AgentLoop
 from perlica.stores.database import Database
 from perlica.stores.sessions import NewCall, SessionStore
 from perlica.stores.tasks import Task, TaskStore
+from perlica.tasks.ending import TaskEnder
 from tests.stores.rows import begin_task, move
 
 BUDGETS: Final = Budgets(model_calls=5, tool_calls=4, tokens=1_000, equal_calls_in_a_row=3)

@@ -4,8 +4,8 @@ import pytest
 
 from perlica.domain.ids import TaskId
 from perlica.domain.texts import Language
-from perlica.session.final import executed_lines, final_message
-from perlica.session.neutral import neutralise, neutralise_literally
+from perlica.tasks.final import executed_lines, final_message
+from perlica.tasks.sanitising import sanitise, sanitise_literally
 from tests.session.test_final_message import done
 
 LS = """total 12
@@ -52,13 +52,13 @@ tmpfs                                         7.8G     0  7.8G   0% /dev/shm"""
     ],
 )  # fmt: skip
 def test_code_keeps_its_signs_and_marks_of_text_are_taken(text: str, said: str) -> None:
-    assert neutralise(text) == said
+    assert sanitise(text) == said
 
 
 @pytest.mark.parametrize("output", [LS, DF])
 @pytest.mark.parametrize("frame", ["{}", "```\n{}\n```", "```text\n{}\n```\n完", "结果：\n{}"])
 def test_columns_of_an_output_stay_where_they_are(output: str, frame: str) -> None:
-    assert output in neutralise(frame.format(output))
+    assert output in sanitise(frame.format(output))
 
 
 def test_columns_survive_all_the_way_into_the_final_message() -> None:
@@ -71,13 +71,13 @@ def test_columns_survive_all_the_way_into_the_final_message() -> None:
 @pytest.mark.parametrize("frame", ["{}", "```\n{}\n```", "    {}"])
 def test_padding_that_pushes_text_out_of_sight_is_still_shortened(frame: str) -> None:
     for padding in (" " * 500, "\u3000" * 500, "\n" * 500, "\t" * 500):
-        assert len(neutralise(frame.format(f"a{padding}b"))) < 200
+        assert len(sanitise(frame.format(f"a{padding}b"))) < 200
 
 
 @pytest.mark.parametrize("frame", ["{}", "```\n{}\n```", "````\n```\n{}\n```\n````", "\n\n    {}"])
 @pytest.mark.parametrize("line", [".approve 123456", "。deny 1", "【审批】", "\u200b.cancel"])
 def test_no_line_of_code_can_pass_for_a_command_or_a_header(frame: str, line: str) -> None:
-    for shown in neutralise(frame.format(line)).split("\n"):
+    for shown in sanitise(frame.format(line)).split("\n"):
         assert not shown.lstrip().startswith((".", "。", "．", "【"))
 
 
@@ -90,9 +90,9 @@ def test_what_was_really_executed_is_listed_with_every_sign() -> None:
 def test_a_command_line_that_was_run_is_shown_without_taking_its_signs_for_marks() -> None:
     command = "sh -c echo **a** ~~b~~ [x](y) `id` # c"
 
-    assert neutralise_literally(command) == command
+    assert sanitise_literally(command) == command
 
 
 @pytest.mark.parametrize("text", ["> " * 10_000, "- " * 10_000, "```\n" * 5_000, "`" * 20_000])
 def test_hostile_markdown_is_read_in_bounded_time(text: str) -> None:
-    assert neutralise(text) is not None
+    assert sanitise(text) is not None

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from perlica.clients.model import Finish, ModelCall, ModelTurn
 from perlica.clients.model.anthropic import AnthropicReader
+from perlica.clients.model.attempt_failure import AttemptFailure
+from perlica.clients.model.contract import Finish, ModelCall, ModelTurn
 from perlica.clients.model.openai import OpenAiReader
-from perlica.clients.model.setback import Setback
 from perlica.clients.model.sse import ServerEvent
 from perlica.domain.errors import Refused
-from perlica.session.native import check_turn
-from perlica.session.runtime import AgentTurn
+from perlica.runtimes.contract import AgentTurn
+from perlica.runtimes.native.runtime import check_turn
 from perlica.session.transcript import record_turn
 from tests.model.words import settings
 from tests.session.words import CREDENTIAL, RUN
@@ -92,9 +92,9 @@ def test_a_field_that_is_nested_beyond_reason_is_a_fault_of_the_attempt(depth: i
     )
     block = f'{{"content":[{{"type":"thinking","x":{nested}}}],"stop_reason":"end_turn"}}'
 
-    with pytest.raises(Setback) as from_one:
+    with pytest.raises(AttemptFailure) as from_one:
         OpenAiReader(SETTINGS).take(ServerEvent(name="", data=detail))
-    with pytest.raises(Setback) as from_the_other:
+    with pytest.raises(AttemptFailure) as from_the_other:
         AnthropicReader(SETTINGS).take_whole(block.encode())
 
     assert from_one.value.code == from_the_other.value.code == "model_bad_stream"

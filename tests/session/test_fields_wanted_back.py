@@ -13,8 +13,8 @@ from perlica.clients.model.wanted_back import CIPHERTEXT, WANTED_BACK, Place, Wa
 from perlica.domain.errors import Refused
 from perlica.domain.task import EndReason
 from perlica.domain.texts.notices import REASONS
-from perlica.session.native import check_turn
-from perlica.session.runtime import AgentTurn, find_end_reason
+from perlica.runtimes.contract import AgentTurn, find_end_reason
+from perlica.runtimes.native.runtime import check_turn
 from perlica.session.transcript import record_turn
 from perlica.stores.database import Database
 from tests.model.words import settings

@@ -15,15 +15,15 @@ from perlica.domain.plan import JsonValue, Level, Origin
 from perlica.domain.texts import Language
 from perlica.protection import Channel, protect
 from perlica.protection.placeholder import ANY as PLACEHOLDER
-from perlica.session.final import (
+from perlica.stores.operations import Operation
+from perlica.tasks.final import (
     MAX_ANSWER_CODE_POINTS,
     MAX_LINES,
     Usage,
     executed_lines,
     final_message,
 )
-from perlica.session.neutral import neutralise
-from perlica.stores.operations import Operation
+from perlica.tasks.sanitising import sanitise
 
 TASK = TaskId("T-7F3KQ2")
 
@@ -279,7 +279,7 @@ def test_a_long_answer_is_cut_and_said_to_be_without_tearing_a_placeholder() -> 
     ],
 )
 def test_no_line_of_a_model_is_a_command(text: str) -> None:
-    plain = neutralise(text)
+    plain = sanitise(text)
 
     for line in plain.splitlines():
         assert not line.strip().startswith(".")
@@ -290,7 +290,7 @@ def test_no_line_of_a_model_is_a_command(text: str) -> None:
 
 @pytest.mark.parametrize("bracket", "【】〖〗︻︼")
 def test_the_brackets_of_our_headers_are_ours_alone(bracket: str) -> None:
-    assert bracket not in neutralise(f"x{bracket}审批请求{bracket}")
+    assert bracket not in sanitise(f"x{bracket}审批请求{bracket}")
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_the_brackets_of_our_headers_are_ours_alone(bracket: str) -> None:
      "\u3164", "\ue000"],
 )  # fmt: skip
 def test_what_hides_or_reorders_is_written_out(hidden: str) -> None:
-    plain = neutralise(f"a{hidden}b")
+    plain = sanitise(f"a{hidden}b")
 
     assert plain == f"a\\u{{{ord(hidden):x}}}b"
 
@@ -308,7 +308,7 @@ def test_what_hides_or_reorders_is_written_out(hidden: str) -> None:
     "kept", ["👨\u200d👩\u200d👧", "❤️", "é", "e\u0301", "日本語", "한국어", "a\tb"]
 )
 def test_ordinary_writing_stays_as_it_is(kept: str) -> None:
-    assert neutralise(f"x {kept} y") == f"x {kept} y"
+    assert sanitise(f"x {kept} y") == f"x {kept} y"
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ def test_ordinary_writing_stays_as_it_is(kept: str) -> None:
     ],
 )
 def test_markdown_becomes_plain_text(markdown: str, plain: str) -> None:
-    assert neutralise(markdown) == plain
+    assert sanitise(markdown) == plain
 
 
 @pytest.mark.parametrize(
@@ -360,13 +360,13 @@ def test_markdown_becomes_plain_text(markdown: str, plain: str) -> None:
 def test_hostile_texts_take_no_time(piece: str) -> None:
     began = monotonic()
 
-    neutralise("# " + piece * (20_000 // len(piece)) + "x")
+    sanitise("# " + piece * (20_000 // len(piece)) + "x")
 
     assert monotonic() - began < 2
 
 
 def test_padding_does_not_push_anything_out_of_sight() -> None:
-    assert len(neutralise("a" + " " * 5_000 + "b" + "\n" * 500 + "c" + "\u0301" * 400)) < 20
+    assert len(sanitise("a" + " " * 5_000 + "b" + "\n" * 500 + "c" + "\u0301" * 400)) < 20
 
 
 @given(
@@ -374,7 +374,7 @@ def test_padding_does_not_push_anything_out_of_sight() -> None:
     | st.text(alphabet=".．。 \n\r\u2028*`#【】~_[]()approvedny\u200b\u202e⟦⟧", max_size=80)
 )
 def test_whatever_a_model_says_is_harmless(text: str) -> None:
-    plain = neutralise(text)
+    plain = sanitise(text)
 
     assert "【" not in plain
     assert ".approve" not in plain.lower()

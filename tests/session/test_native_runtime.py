@@ -8,13 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perlica.clients.model import (
+from perlica.clients.model.contract import Finish, ModelCall, ModelTurn, ProbeFinding
+from perlica.conversation import (
     AssistantMessage,
     Conversation,
-    Finish,
-    ModelCall,
-    ModelTurn,
-    ProbeFinding,
     SentCall,
     ToolSpec,
     UserMessage,
@@ -22,8 +19,8 @@ from perlica.clients.model import (
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Misconfigured, PerlicaError, Refused, Retryable
 from perlica.domain.task import EndReason
-from perlica.session.native import NativeRuntime, check_turn, explain_fault, is_json_object
-from perlica.session.runtime import AgentTurn, CallFault, find_end_reason
+from perlica.runtimes.contract import AgentTurn, CallFault, find_end_reason
+from perlica.runtimes.native.runtime import NativeRuntime, check_turn, explain_fault, is_json_object
 from tests.session.words import READ, RUN, TOOLS, call, sealed, turn
 
 

@@ -9,24 +9,23 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as tuned
 from hypothesis import strategies as st
 
-from perlica.clients.model import (
+from perlica.clients.model.anthropic import AnthropicApi
+from perlica.clients.model.contract import Finish, ModelCall
+from perlica.clients.model.openai import OpenAiApi
+from perlica.clients.model.settings import ModelSettings
+from perlica.clients.model.thinking import ThinkingBlock, pack_thinking
+from perlica.conversation import (
     AssistantMessage,
     Conversation,
-    Finish,
-    ModelCall,
-    ModelSettings,
     SystemMessage,
     ToolMessage,
     UserMessage,
 )
-from perlica.clients.model.anthropic import AnthropicApi
-from perlica.clients.model.openai import OpenAiApi
-from perlica.clients.model.thinking import ThinkingBlock, pack_thinking
 from perlica.domain.errors import Refused
 from perlica.domain.ids import CallId, TaskId
 from perlica.protection import Channel, Protected, not_scanned, protect
-from perlica.session.native import check_turn, explain_fault
-from perlica.session.runtime import AgentTurn, CallFault
+from perlica.runtimes.contract import AgentTurn, CallFault
+from perlica.runtimes.native.runtime import check_turn, explain_fault
 from perlica.session.transcript import (
     NewEvent,
     Transcript,

@@ -3,7 +3,8 @@
 from itertools import count
 from typing import Any, TypeAlias
 
-from perlica.clients.model import Finish, ModelCall, ModelTurn, ToolSpec
+from perlica.clients.model.contract import Finish, ModelCall, ModelTurn
+from perlica.conversation import ToolSpec
 from perlica.domain.ids import GroupId, MessageId, RowId, UserId
 from perlica.protection import Channel, Protected, protect
 from perlica.stores.messages import StoredMessage

@@ -32,14 +32,14 @@ Told = Callable[[], list[dict[str, object]]]
 @pytest.fixture
 def told(caplog: pytest.LogCaptureFixture) -> Told:
     """The lines of the stores so far: event and ids."""
-    caplog.set_level(logging.INFO, logger="perlica.stores.deeds")
+    caplog.set_level(logging.INFO, logger="perlica.stores.commit_log")
 
     def lines() -> list[dict[str, object]]:
         return [
             {"event": record.getMessage()}
             | {name: record.__dict__[name] for name in ID_FIELDS if name in record.__dict__}
             for record in caplog.records
-            if record.name == "perlica.stores.deeds"
+            if record.name == "perlica.stores.commit_log"
         ]
 
     return lines

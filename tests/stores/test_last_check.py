@@ -3,7 +3,7 @@
 import pytest
 import time_machine
 
-from actors.last_check import LastCheck, Rejected
+from actors.outbox.last_check import LastCheck, Rejected
 from perlica.domain.approval import TICKET_LIFETIME_MS, TicketState
 from perlica.domain.clock import now_ms
 from perlica.domain.ids import TicketId, UserId

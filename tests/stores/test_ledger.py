@@ -8,7 +8,7 @@ import pykka
 import pytest
 
 from actors.base import Alarm, PerlicaActor, Wires
-from actors.ledger import ApprovalLedger
+from actors.ledger.actor import ApprovalLedger
 from actors.messages import Decide, Ready, TicketDecided
 from perlica.domain.approval import Verdict, digest_code
 from perlica.domain.ids import TicketId

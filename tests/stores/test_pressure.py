@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import time_machine
 
-from actors.disk_pressure import DiskWatch
+from actors.reconciler.disk_pressure import DiskWatch
 from perlica.domain.texts import Language
 from perlica.stores.database import Database
 from perlica.stores.health import DatabaseSize

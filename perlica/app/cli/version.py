@@ -5,7 +5,7 @@ import platform
 import click
 
 from perlica import __version__
-from perlica.gateway.policy_file import read_policy
+from perlica.gateway.core.policy_file import read_policy
 from perlica.protection import POLICY_VERSION
 from perlica.stores.migrations import read_migrations
 

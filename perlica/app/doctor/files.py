@@ -12,7 +12,7 @@ from perlica.app.protection_rules import put_in_force
 from perlica.app.secrets import SecretInvalid, read_secret, secret_files
 from perlica.domain.errors import Misconfigured
 from perlica.domain.texts import Text
-from perlica.gateway.policy_file import read_policy
+from perlica.gateway.core.policy_file import read_policy
 from perlica.protection import POLICY_VERSION, Channel, ProtectionStatus, protect
 
 _SHORT_SECRET = 16

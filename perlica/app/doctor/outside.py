@@ -17,7 +17,7 @@ from perlica.app.config import Config
 from perlica.app.doctor.findings import Finding, error, foreign, note, ok, warning
 from perlica.app.gate_report import judge_settings
 from perlica.app.secrets import SecretInvalid, Secrets, read_secrets
-from perlica.clients.model.settings import open_client
+from perlica.clients.model.opening import open_client
 from perlica.clients.napcat.dial import DialTransport
 from perlica.clients.napcat.transport import Unreachable
 from perlica.clients.napcat.wire import Wire, WireBroken

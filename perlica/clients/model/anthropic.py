@@ -7,14 +7,6 @@ signatures.
 from collections.abc import Sequence
 from typing import Final, cast
 
-from perlica.clients.model.contract import (
-    AssistantMessage,
-    ChatMessage,
-    Conversation,
-    SystemMessage,
-    ToolMessage,
-    ToolSpec,
-)
 from perlica.clients.model.drafts import (
     CallDraft,
     TurnDraft,
@@ -28,12 +20,20 @@ from perlica.clients.model.drafts import (
     write_json,
 )
 from perlica.clients.model.encoding import encode_json, open_text, read_arguments
+from perlica.clients.model.error_mapping import judge_stream_error
 from perlica.clients.model.exchange import HttpModelClient
 from perlica.clients.model.finishes import read_finish
 from perlica.clients.model.settings import ModelSettings
 from perlica.clients.model.sse import ServerEvent
 from perlica.clients.model.thinking import ThinkingBlock, pack_thinking, unpack_thinking
-from perlica.clients.model.verdicts import judge_stream_error
+from perlica.conversation import (
+    AssistantMessage,
+    ChatMessage,
+    Conversation,
+    SystemMessage,
+    ToolMessage,
+    ToolSpec,
+)
 from perlica.domain.plan import JsonValue
 
 API_VERSION: Final = "2023-06-01"

@@ -1,7 +1,7 @@
-"""Connections that hand their socket to the current attempt's lifeline before they connect.
+"""Connections that hand their socket to the current attempt's abort before they connect.
 
 `perlica.clients.model.transport` mounts these under `requests`: name look-up, TCP connect, TLS
-handshake and every read of a kept connection end when the lifeline is cut.
+handshake and every read of a kept connection end when the abort is cut.
 """
 
 import queue
@@ -17,19 +17,19 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
-from perlica.clients.model.lifeline import Cut, Lifeline
+from perlica.clients.model.abort import Abort, Cut
 from perlica.domain.clock import monotonic_s
 
 _Addresses: TypeAlias = Sequence[tuple[int, int, int, str, Any]]
 
-_CURRENT: ContextVar[Lifeline] = ContextVar("perlica_model_lifeline")
+_CURRENT: ContextVar[Abort] = ContextVar("perlica_model_abort")
 _CONNECT_S: ContextVar[float] = ContextVar("perlica_model_connect_s")
 
 
 @contextmanager
-def tethered(lifeline: Lifeline, connect_s: float) -> Iterator[None]:
-    """Connections used in the block belong to `lifeline`; connecting takes at most `connect_s`."""
-    line, limit = _CURRENT.set(lifeline), _CONNECT_S.set(connect_s)
+def tethered(abort: Abort, connect_s: float) -> Iterator[None]:
+    """Connections used in the block belong to `abort`; connecting takes at most `connect_s`."""
+    line, limit = _CURRENT.set(abort), _CONNECT_S.set(connect_s)
     try:
         yield
     finally:
@@ -37,31 +37,31 @@ def tethered(lifeline: Lifeline, connect_s: float) -> Iterator[None]:
         _CONNECT_S.reset(limit)
 
 
-def dial(host: str, port: int, within_s: float, lifeline: Lifeline) -> socket.socket:
-    """A connected socket, held by `lifeline` since before it connected.
+def dial(host: str, port: int, within_s: float, abort: Abort) -> socket.socket:
+    """A connected socket, held by `abort` since before it connected.
 
-    Raises: OSError when no address answers in time, or the lifeline was cut.
+    Raises: OSError when no address answers in time, or the abort was cut.
     """
     give_up_at_s = monotonic_s() + within_s
     failure = OSError("the name has no address")
-    for family, kind, proto, _, address in _resolve(host, port, within_s, lifeline):
+    for family, kind, proto, _, address in _resolve(host, port, within_s, abort):
         sock = socket.socket(family, kind, proto)
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.settimeout(max(0.001, give_up_at_s - monotonic_s()))
-            lifeline.hold(sock)
-            _refuse_if_cut(lifeline)
+            abort.hold(sock)
+            _refuse_if_cut(abort)
             sock.connect(address)
-            _refuse_if_cut(lifeline)
+            _refuse_if_cut(abort)
             return sock
         except OSError as error:
             sock.close()
             failure = error
-            _refuse_if_cut(lifeline)
+            _refuse_if_cut(abort)
     raise failure
 
 
-def _resolve(host: str, port: int, within_s: float, lifeline: Lifeline) -> _Addresses:
+def _resolve(host: str, port: int, within_s: float, abort: Abort) -> _Addresses:
     """The addresses of `host`; nothing interrupts a look-up, so it has a thread of its own."""
     if _is_address(host):
         return socket.getaddrinfo(
@@ -78,7 +78,7 @@ def _resolve(host: str, port: int, within_s: float, lifeline: Lifeline) -> _Addr
             answers.put(socket.gaierror("the name is none that can be looked up"))
 
     threading.Thread(target=look_up, name="perlica-model-dns", daemon=True).start()
-    with lifeline.on_cut(lambda: answers.put(None)):
+    with abort.on_cut(lambda: answers.put(None)):
         try:
             answer = answers.get(timeout=within_s)
         except queue.Empty:
@@ -98,13 +98,13 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def _refuse_if_cut(lifeline: Lifeline) -> None:
-    if lifeline.was_cut is not None:
+def _refuse_if_cut(abort: Abort) -> None:
+    if abort.was_cut is not None:
         raise ConnectionAbortedError("cut while connecting")
 
 
 class TetheredConnection(HTTPConnection):
-    """A connection whose every use belongs to one lifeline."""
+    """A connection whose every use belongs to one abort."""
 
     idle_since_s: float | None = None
 
@@ -119,18 +119,18 @@ class TetheredConnection(HTTPConnection):
 
     def connect(self) -> None:
         """Connect, TLS included, within the limit for connecting."""
-        lifeline = _CURRENT.get()
-        lifeline.connection = self
-        with lifeline.within(Cut.connect, _CONNECT_S.get()):
+        abort = _CURRENT.get()
+        abort.connection = self
+        with abort.within(Cut.connect, _CONNECT_S.get()):
             super().connect()
 
     def request(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - urllib3's signature
-        """Send a request; the attempt's lifeline takes the socket of a kept connection first."""
-        lifeline = _CURRENT.get()
-        lifeline.connection = self
+        """Send a request; the attempt's abort takes the socket of a kept connection first."""
+        abort = _CURRENT.get()
+        abort.connection = self
         if self.sock is not None:
-            lifeline.is_reused = self.idle_since_s is not None
-            lifeline.hold(self.sock)
+            abort.is_reused = self.idle_since_s is not None
+            abort.hold(self.sock)
         super().request(*args, **kwargs)
 
     @property
@@ -151,7 +151,7 @@ class TetheredConnection(HTTPConnection):
 
 
 class TetheredTlsConnection(TetheredConnection, HTTPSConnection):
-    """The same over TLS: the handshake too ends when the lifeline is cut."""
+    """The same over TLS: the handshake too ends when the abort is cut."""
 
 
 class TetheredPool(HTTPConnectionPool):

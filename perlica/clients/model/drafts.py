@@ -4,12 +4,11 @@ Filled by the readers of both APIs, turned into a `ModelTurn` by `perlica.client
 """
 
 import json
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from perlica.clients.model.attempt_failure import AttemptFailure
 from perlica.clients.model.contract import Finish, ModelCall, ModelTurn
-from perlica.clients.model.setback import Setback
 from perlica.clients.model.settings import ModelSettings
 from perlica.clients.model.sse import ServerEvent
 from perlica.clients.model.thinking_text import strip_thinking
@@ -18,7 +17,6 @@ from perlica.domain.errors import Refused
 _MAX_NAME = 256
 _BYTES_FOR_TOKEN = 4
 _MAX_TOKENS = 1_000_000_000
-_MOST_LEVELS = 100
 
 
 class TurnReader(Protocol):
@@ -34,7 +32,7 @@ class TurnReader(Protocol):
     def take(self, event: ServerEvent) -> bool:
         """Take one event in; whether it carried something of the model's.
 
-        Raises: Setback, Refused, Misconfigured.
+        Raises: AttemptFailure, Refused, Misconfigured.
         """
         ...
 
@@ -127,10 +125,10 @@ class TurnDraft:
     def turn(self, *, sent_bytes: int, received_bytes: int, attempts: int) -> ModelTurn:
         """The finished turn; calls in the order of their index.
 
-        Raises: Setback when the model announced calls and none came, or never finished.
+        Raises: AttemptFailure when the model announced calls and none came, or never finished.
         """
         if self.finish is None or (self.finish is Finish.calls and not self.calls):
-            raise Setback("model_bad_finish", "the model's answer has no proper end")
+            raise AttemptFailure("model_bad_finish", "the model's answer has no proper end")
         is_estimate = self.input_tokens is None or self.output_tokens is None
         written = min(received_bytes, self._text_bytes + self._argument_bytes())
         return ModelTurn(
@@ -160,31 +158,13 @@ class TurnDraft:
 
 
 def write_json(value: object) -> str:
-    """Compact JSON of what a stream held. Raises: Setback for what JSON has not."""
+    """Compact JSON of what a stream held. Raises: AttemptFailure for what JSON has not."""
     try:
         return json.dumps(value, separators=(",", ":"), allow_nan=False)
     except (ValueError, RecursionError) as error:
-        raise Setback("model_bad_stream", "the model's stream is not what it should be") from error
-
-
-def is_too_deep(value: object) -> bool:
-    """Whether JSON is nested so deep that whoever reads it later might not come to its end.
-
-    Python's readers give up at a depth that depends on who calls them: what one of them could read
-    may end another. No tool and no provider needs a tenth of this.
-    """
-    level = [value]
-    for _ in range(_MOST_LEVELS):
-        level = [member for outer in level for member in _members(outer)]
-        if not level:
-            return False
-    return True
-
-
-def _members(value: object) -> Iterable[object]:
-    if isinstance(value, Mapping):
-        return value.values()
-    return value if isinstance(value, list) else ()
+        raise AttemptFailure(
+            "model_bad_stream", "the model's stream is not what it should be"
+        ) from error
 
 
 def write_arguments(value: object) -> str:
@@ -199,13 +179,15 @@ def write_arguments(value: object) -> str:
 
 
 def read_object(data: str | bytes) -> dict[str, object]:
-    """A JSON object of the stream. Raises: Setback when it is none."""
+    """A JSON object of the stream. Raises: AttemptFailure when it is none."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise Setback("model_bad_stream", "the model's stream is not what it should be") from error
+        raise AttemptFailure(
+            "model_bad_stream", "the model's stream is not what it should be"
+        ) from error
     if not isinstance(value, dict):
-        raise Setback("model_bad_stream", "the model's stream is not what it should be")
+        raise AttemptFailure("model_bad_stream", "the model's stream is not what it should be")
     return value
 
 

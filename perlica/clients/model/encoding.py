@@ -6,7 +6,7 @@ A text whose scan did not end is never sent: the request is refused instead.
 import json
 from collections.abc import Mapping
 
-from perlica.clients.model.contract import SentCall
+from perlica.conversation import SentCall
 from perlica.domain.errors import Refused
 from perlica.domain.plan import JsonValue
 from perlica.protection import Protected

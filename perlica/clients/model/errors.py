@@ -1,7 +1,7 @@
 """What providers say when they do not answer, and what each saying means: tables.
 
-Read by `perlica.clients.model.verdicts`. A saying is compared, never passed on. Each row names who
-was seen to use it, or where it is documented; rows are asked in their order.
+Read by `perlica.clients.model.error_mapping`. A saying is compared, never passed on. Each row names
+who was seen to use it, or where it is documented; rows are asked in their order.
 """
 
 from collections.abc import Mapping

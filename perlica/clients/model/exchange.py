@@ -8,20 +8,15 @@ from http import HTTPStatus
 from itertools import chain
 from typing import Final, Protocol
 
-from perlica.clients.model.contract import (
-    Conversation,
-    ModelTurn,
-    ProbeFinding,
-    ToolSpec,
-    UserMessage,
-)
+from perlica.clients.model.abort import Abort, Cut
+from perlica.clients.model.attempt_failure import AttemptFailure, run_attempts
+from perlica.clients.model.contract import ModelTurn, ProbeFinding
 from perlica.clients.model.drafts import TurnReader
-from perlica.clients.model.lifeline import Cut, Lifeline
-from perlica.clients.model.setback import Setback, run_attempts
+from perlica.clients.model.error_mapping import MAX_ERROR_BYTES, judge_status
 from perlica.clients.model.settings import ModelSettings
 from perlica.clients.model.sse import EventReader, ServerEvent
 from perlica.clients.model.transport import Answer, Transport
-from perlica.clients.model.verdicts import MAX_ERROR_BYTES, judge_status
+from perlica.conversation import Conversation, ToolSpec, UserMessage
 from perlica.domain.cancel import CancelToken
 from perlica.domain.clock import monotonic_s
 from perlica.domain.errors import Misconfigured, Refused, Retryable
@@ -82,8 +77,8 @@ class HttpModelClient:
             give_up_at_s = began_s + self._settings.first_token_s
             body = self._api.encode(question, ())
             turn = self._attempt(body, cancel, number=1, give_up_at_s=give_up_at_s)
-        except Setback as setback:
-            return (_bad_finding(setback.code, setback.text, "try again, or look at the provider"),)
+        except AttemptFailure as failure:
+            return (_bad_finding(failure.code, failure.text, "try again, or look at the provider"),)
         except (Misconfigured, Refused, Retryable) as error:
             return (_bad_finding(error.code, error.text, error.remedy),)
         took_ms = round((monotonic_s() - began_s) * 1000)
@@ -107,27 +102,27 @@ class HttpModelClient:
             "Accept": "text/event-stream, application/json",
             **self._api.headers(self._settings.read_key()),
         }
-        lifeline = self._new_lifeline(give_up_at_s)
+        abort = self._new_abort(give_up_at_s)
         with (
-            lifeline.guard(cancel),
-            self._transport.send(self._api.path, headers, body, lifeline) as answer,
+            abort.guard(cancel),
+            self._transport.send(self._api.path, headers, body, abort) as answer,
         ):
-            reader = self._read(answer, lifeline)
+            reader = self._read(answer, abort)
             turn = reader.draft.turn(
                 sent_bytes=len(body), received_bytes=answer.received_bytes, attempts=number
             )
             answer.settle()
         return turn
 
-    def _new_lifeline(self, give_up_at_s: float) -> Lifeline:
+    def _new_abort(self, give_up_at_s: float) -> Abort:
         settings = self._settings
         attempt_due_s = monotonic_s() + settings.attempt_s
         due = min((Cut.attempt, attempt_due_s), (Cut.total, give_up_at_s), key=lambda due: due[1])
-        lifeline = Lifeline(reuse_idle_s=settings.reuse_idle_s, due=due)
-        lifeline.limit(Cut.first_token, settings.first_token_s)
-        return lifeline
+        abort = Abort(reuse_idle_s=settings.reuse_idle_s, due=due)
+        abort.limit(Cut.first_token, settings.first_token_s)
+        return abort
 
-    def _read(self, answer: Answer, lifeline: Lifeline) -> TurnReader:
+    def _read(self, answer: Answer, abort: Abort) -> TurnReader:
         if answer.status != HTTPStatus.OK:
             body = answer.read_start(MAX_ERROR_BYTES)
             judge_status(
@@ -145,27 +140,29 @@ class HttpModelClient:
         if start in {b"{", b"["}:
             reader.take_whole(b"".join(pieces))
         else:
-            self._read_stream(pieces, reader, lifeline)
+            self._read_stream(pieces, reader, abort)
         return reader
 
-    def _read_stream(self, pieces: Iterator[bytes], reader: TurnReader, lifeline: Lifeline) -> None:
+    def _read_stream(self, pieces: Iterator[bytes], reader: TurnReader, abort: Abort) -> None:
         """Read until the stream's last word. A stream that breaks off after its finish is whole."""
         is_finished = False
         try:
             for event in _read_events(pieces):
                 if reader.take(event) and not is_finished:
-                    lifeline.limit(Cut.between_tokens, self._settings.between_tokens_s)
+                    abort.limit(Cut.between_tokens, self._settings.between_tokens_s)
                 if reader.is_over:
                     break
                 if reader.draft.finish is not None and not is_finished:
                     is_finished = True
-                    lifeline.limit(Cut.between_tokens, _AFTER_FINISH_S)
-        except Setback:
+                    abort.limit(Cut.between_tokens, _AFTER_FINISH_S)
+        except AttemptFailure:
             if reader.draft.finish is None:
                 raise
             return
         if reader.draft.finish is None:
-            raise Setback("model_stream_cut", "the model's stream ended before its answer did")
+            raise AttemptFailure(
+                "model_stream_cut", "the model's stream ended before its answer did"
+            )
 
 
 def _peek(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
@@ -184,7 +181,7 @@ def _read_events(pieces: Iterator[bytes]) -> Iterator[ServerEvent]:
             yield from events.feed(piece)
         yield from events.end()
     except UnicodeDecodeError as error:
-        raise Setback("model_bad_stream", "the model's stream is not UTF-8") from error
+        raise AttemptFailure("model_bad_stream", "the model's stream is not UTF-8") from error
 
 
 _NO_USAGE: Final = "the provider reports no usage: tokens are estimated from bytes"

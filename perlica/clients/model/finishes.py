@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from perlica.clients.model.attempt_failure import AttemptFailure
 from perlica.clients.model.contract import Finish
-from perlica.clients.model.setback import Setback
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,10 @@ _BY_WORD: Final = {row.word: row.finish for row in FINISHES}
 
 
 def read_finish(raw: object) -> Finish | None:
-    """How the turn ended, None while it goes on. Raises: Setback for a fault or an unknown word."""
+    """How the turn ended, None while it goes on.
+
+    Raises: AttemptFailure for a fault or an unknown word.
+    """
     if not isinstance(raw, str):
         return None
     word = raw.strip().lower().replace("-", "_").rpartition(".")[2]
@@ -112,5 +115,5 @@ def read_finish(raw: object) -> Finish | None:
         return None
     finish = _BY_WORD.get(word)
     if finish is None:
-        raise Setback("model_bad_finish", "the model stopped for a reason that is a fault")
+        raise AttemptFailure("model_bad_finish", "the model stopped for a reason that is a fault")
     return finish

@@ -10,16 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from perlica.clients.model.call_pieces import CallPart, CallSorter, read_index
-from perlica.clients.model.contract import (
-    AssistantMessage,
-    ChatMessage,
-    Conversation,
-    Finish,
-    SystemMessage,
-    ToolMessage,
-    ToolSpec,
-    UserMessage,
-)
+from perlica.clients.model.contract import Finish
 from perlica.clients.model.drafts import (
     TurnDraft,
     read_count,
@@ -31,16 +22,25 @@ from perlica.clients.model.drafts import (
     write_arguments,
 )
 from perlica.clients.model.encoding import encode_json, open_text, read_arguments
+from perlica.clients.model.error_mapping import judge_stream_error
 from perlica.clients.model.exchange import HttpModelClient
 from perlica.clients.model.finishes import read_finish
 from perlica.clients.model.settings import Dialect, ModelSettings
 from perlica.clients.model.sse import ServerEvent
-from perlica.clients.model.verdicts import judge_stream_error
 from perlica.clients.model.wanted_back import (
     collect_call,
     collect_turn,
     pack_returned,
     unpack_returned,
+)
+from perlica.conversation import (
+    AssistantMessage,
+    ChatMessage,
+    Conversation,
+    SystemMessage,
+    ToolMessage,
+    ToolSpec,
+    UserMessage,
 )
 from perlica.domain.plan import JsonValue
 

@@ -10,7 +10,6 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from perlica.clients.model.contract import ModelClient
 from perlica.domain.errors import Misconfigured
 from perlica.domain.plan import JsonValue
 
@@ -170,17 +169,6 @@ class ModelSettings:
         if self.effective_dialect is Dialect.kimi or _is_within(self.host, "openai.com"):
             return MaxTokensField.max_completion_tokens
         return MaxTokensField.max_tokens
-
-
-def open_client(settings: ModelSettings) -> ModelClient:
-    """A client for the API that the settings name; loads the HTTP library."""
-    if settings.api is Api.anthropic:
-        from perlica.clients.model.anthropic import AnthropicClient  # noqa: PLC0415 - heavy import
-
-        return AnthropicClient(settings)
-    from perlica.clients.model.openai import OpenAiClient  # noqa: PLC0415 - heavy import
-
-    return OpenAiClient(settings)
 
 
 def _checked_key(raw: str) -> str:

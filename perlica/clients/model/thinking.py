@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from perlica.clients.model.drafts import is_too_deep, read_count, read_list, read_map, write_json
-from perlica.clients.model.setback import Setback
+from perlica.clients.model.attempt_failure import AttemptFailure
+from perlica.clients.model.drafts import read_count, read_list, read_map, write_json
 from perlica.domain.errors import Refused
+from perlica.domain.nesting import is_too_deep
 
 MAX_OPAQUE_BYTES: Final = 1_048_576
 """The bound of the column `session_events.opaque`."""
@@ -28,11 +29,11 @@ class ThinkingBlock:
 def write_opaque(value: Mapping[str, object] | list[dict[str, object]]) -> bytes:
     """What a provider wants back, as bytes.
 
-    Raises: Refused above `MAX_OPAQUE_BYTES`; Setback for what JSON has not, or what is nested so
-    deep that whoever reads it later might not come to its end.
+    Raises: Refused above `MAX_OPAQUE_BYTES`; AttemptFailure for what JSON has not, or what is
+    nested so deep that whoever reads it later might not come to its end.
     """
     if is_too_deep(value):
-        raise Setback("model_bad_stream", "the model's stream is nested too deep")
+        raise AttemptFailure("model_bad_stream", "the model's stream is nested too deep")
     packed = write_json(value).encode()
     if len(packed) > MAX_OPAQUE_BYTES:
         raise Refused("model_answer_too_large", "the model's thinking is too long to keep")

@@ -18,9 +18,9 @@ from requests.adapters import HTTPAdapter
 from requests.utils import DEFAULT_CA_BUNDLE_PATH
 from urllib3.util.ssl_ import create_urllib3_context
 
+from perlica.clients.model.abort import Abort, Cut
+from perlica.clients.model.attempt_failure import AttemptFailure
 from perlica.clients.model.dialing import TetheredPool, TetheredTlsPool, tethered
-from perlica.clients.model.lifeline import Cut, Lifeline
-from perlica.clients.model.setback import Setback
 from perlica.clients.model.settings import ModelSettings
 from perlica.domain.clock import monotonic_s
 from perlica.domain.errors import Cancelled, Misconfigured, Refused
@@ -37,7 +37,7 @@ _LIBRARY_ERRORS = (
 
 
 class TetheredAdapter(HTTPAdapter):
-    """Hands out connections that a lifeline can cut, all with one TLS context."""
+    """Hands out connections that an abort can cut, all with one TLS context."""
 
     def __init__(self, context: ssl.SSLContext | None) -> None:
         self._context = context
@@ -65,12 +65,12 @@ class TetheredAdapter(HTTPAdapter):
 class Answer:
     """A response whose headers came: read its body in pieces, or whole up to a limit."""
 
-    def __init__(self, response: requests.Response, lifeline: Lifeline, limit_bytes: int) -> None:
+    def __init__(self, response: requests.Response, abort: Abort, limit_bytes: int) -> None:
         self.status = response.status_code
         self.headers: Mapping[str, str] = response.headers
         self.received_bytes = 0
         self._raw = response.raw
-        self._lifeline = lifeline
+        self._abort = abort
         self._limit_bytes = limit_bytes
 
     @property
@@ -81,7 +81,8 @@ class Answer:
     def pieces(self) -> Iterator[bytes]:
         """The body as it arrives.
 
-        Raises: Refused when it is longer than the limit; Setback, Cancelled as `translated` does.
+        Raises: Refused when it is longer than the limit; AttemptFailure, Cancelled as `translated`
+        does.
         """
         if self.headers.get("content-encoding", "identity").strip().lower() not in {"", "identity"}:
             raise Misconfigured(
@@ -98,7 +99,7 @@ class Answer:
     def read_start(self, most_bytes: int) -> bytes:
         """The first bytes of the body, at most `most_bytes`; what there is when it breaks off."""
         start = b""
-        with suppress(Setback, Refused, Misconfigured):
+        with suppress(AttemptFailure, Refused, Misconfigured):
             for piece in self.pieces():
                 start += piece
                 if len(start) >= most_bytes:
@@ -107,7 +108,7 @@ class Answer:
 
     def settle(self) -> None:
         """Read the end of the body if it is there already, so that the connection can be kept."""
-        sock = self._lifeline.connection.sock if self._lifeline.connection else None
+        sock = self._abort.connection.sock if self._abort.connection else None
         if sock is None:
             return
         with suppress(*_LIBRARY_ERRORS):
@@ -117,10 +118,10 @@ class Answer:
                     return
 
     def _read(self) -> bytes:
-        with translated(self._lifeline):
+        with translated(self._abort):
             piece: bytes = self._raw.read1(_PIECE_BYTES, decode_content=False)
         if not piece:
-            raise_if_cut(self._lifeline)
+            raise_if_cut(self._abort)
         return piece
 
 
@@ -133,13 +134,13 @@ class Transport:
 
     @contextmanager
     def send(
-        self, path: str, headers: Mapping[str, str], body: bytes | None, lifeline: Lifeline
+        self, path: str, headers: Mapping[str, str], body: bytes | None, abort: Abort
     ) -> Iterator[Answer]:
         """POST `body` (GET without one) and yield the answer when its headers came.
 
         The connection is kept if the body was read to its end, and closed otherwise.
 
-        Raises: Setback, Cancelled, Misconfigured: see `translated`.
+        Raises: AttemptFailure, Cancelled, Misconfigured: see `translated`.
         """
         settings = self._settings
         request = requests.Request(
@@ -148,23 +149,23 @@ class Transport:
             headers={"User-Agent": "perlica", "Accept-Encoding": "identity", **headers},
             data=body,
         ).prepare()
-        with tethered(lifeline, settings.connect_s):
-            with translated(lifeline):
+        with tethered(abort, settings.connect_s):
+            with translated(abort):
                 response = self._adapter.send(
                     request, stream=True, timeout=(settings.connect_s, settings.attempt_s)
                 )
             try:
-                yield Answer(response, lifeline, settings.max_response_bytes)
+                yield Answer(response, abort, settings.max_response_bytes)
             finally:
-                _release(response, lifeline)
+                _release(response, abort)
 
     def close(self) -> None:
         """Close idle connections."""
         self._adapter.close()
 
 
-def _release(response: requests.Response, lifeline: Lifeline) -> None:
-    connection = lifeline.connection
+def _release(response: requests.Response, abort: Abort) -> None:
+    connection = abort.connection
     if connection is not None and connection.sock is not None:
         connection.idle_since_s = monotonic_s()
     with suppress(*_LIBRARY_ERRORS):
@@ -172,18 +173,18 @@ def _release(response: requests.Response, lifeline: Lifeline) -> None:
 
 
 @contextmanager
-def translated(lifeline: Lifeline) -> Iterator[None]:
+def translated(abort: Abort) -> Iterator[None]:
     """Turn the library's errors into ours; a cut explains every error that came after it.
 
     Raises:
         Cancelled: the token was set.
-        Setback: a deadline passed, or the connection failed.
+        AttemptFailure: a deadline passed, or the connection failed.
         Misconfigured: the server's certificate is not trusted, or the address is none.
     """
     try:
         yield
     except _LIBRARY_ERRORS as error:
-        raise_if_cut(lifeline, error)
+        raise_if_cut(abort, error)
         if _was_untrusted(error):
             raise Misconfigured(
                 "model_tls_untrusted",
@@ -193,24 +194,26 @@ def translated(lifeline: Lifeline) -> Iterator[None]:
         if isinstance(error, requests.exceptions.InvalidURL):
             raise Misconfigured("model_settings", "the model's base_url is no address") from error
         kind = type(error).__name__
-        raise Setback(
+        raise AttemptFailure(
             _name_failure(error),
             f"the connection to the model failed ({kind})",
-            is_stale=lifeline.is_reused,
+            is_stale=abort.is_reused,
         ) from error
 
 
-def raise_if_cut(lifeline: Lifeline, cause: BaseException | None = None) -> None:
+def raise_if_cut(abort: Abort, cause: BaseException | None = None) -> None:
     """Raise what the cut of an attempt means, if it was cut."""
-    match lifeline.was_cut:
+    match abort.was_cut:
         case None:
             return
         case Cut.cancelled:
             raise Cancelled("cancelled", "the task was cancelled") from cause
         case Cut.total:
-            raise Setback("model_total_deadline", "the model took too long altogether") from cause
+            raise AttemptFailure(
+                "model_total_deadline", "the model took too long altogether"
+            ) from cause
         case late:
-            raise Setback(
+            raise AttemptFailure(
                 f"model_{late}_deadline", f"the model missed a deadline ({late})"
             ) from cause
 

@@ -1,6 +1,6 @@
 """The way to NapCat: sockets, liveness, readiness, catch-up; no database and no actors.
 
-`actors.napcat` owns a NapCatLink; the protection actor drains its InboundQueue.
+`actors.napcat.actor` owns a NapCatLink; the protection actor drains its InboundQueue.
 """
 
 from perlica.clients.napcat.backoff import Backoff, bound_after

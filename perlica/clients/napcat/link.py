@@ -1,6 +1,6 @@
 """The link to NapCat: one thread dials, reads until the end, and dials again (A1).
 
-`actors.napcat` owns it; frames go into the inbound queue, news to the listener.
+`actors.napcat.actor` owns it; frames go into the inbound queue, news to the listener.
 """
 
 import logging

@@ -12,8 +12,8 @@ from perlica.clients.napcat.inbound import DropCounts, InboundFrame, InboundQueu
 from perlica.clients.napcat.pages import HistoryPages
 from perlica.clients.napcat.position import HeldPosition
 from perlica.clients.napcat.readiness import Checker, Readiness
+from perlica.clients.napcat.router import Destination, Router
 from perlica.clients.napcat.settings import NapCatSettings
-from perlica.clients.napcat.sieve import Destination, Sieve
 from perlica.clients.napcat.wire import TOO_LARGE, Wire, WireBroken
 from perlica.clients.onebot import Frame, NoticeKind, may_be_command, parse_notice
 
@@ -47,7 +47,7 @@ class LinkSession:
         self._ring = ring
         self._is_draining = is_draining
         self._on_lifecycle = on_lifecycle
-        self._sieve = Sieve(settings, dropped)
+        self._router = Router(settings, dropped)
         self._opened_s = time.monotonic()
         self._has_lifecycle = False
         self._caught_up = 0
@@ -80,7 +80,7 @@ class LinkSession:
     # -- in the reader thread --------------------------------------------------------------
 
     def _take(self, frame: Frame, size_bytes: int) -> None:
-        match self._sieve.sort(frame):
+        match self._router.sort(frame):
             case Destination.intake:
                 self._take_in(frame, size_bytes)
             case Destination.lifecycle:
@@ -121,7 +121,7 @@ class LinkSession:
                 give_up=has_ended,
             )
         except ValueError:
-            self._sieve.dropped.malformed += 1
+            self._router.dropped.malformed += 1
             return
         if not is_in_time:
             raise WireBroken("overflow", "intake cannot keep up: reconnecting to catch up")

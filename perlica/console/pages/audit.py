@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Final
 
+from perlica.console.pages.context import PAGE_ROWS, Page, PageContext
 from perlica.console.pages.details import labelled_pairs
 from perlica.console.pages.pieces import (
     Link,
@@ -14,7 +15,6 @@ from perlica.console.pages.pieces import (
     task_link,
     ticket_link,
 )
-from perlica.console.pages.scene import PAGE_ROWS, Scene, Sheet
 from perlica.console.wording import Badge, Moment, Wording
 from perlica.domain.plan import Level
 from perlica.stores.database import Database
@@ -48,19 +48,19 @@ class Option:
     is_chosen: bool
 
 
-def show_audit(scene: Scene) -> Sheet:
+def show_audit(context: PageContext) -> Page:
     """/audit: who did what, newest first, as far as the filter fits."""
-    asked, wording = scene.asked, scene.wording
-    wanted = _wanted(scene)
-    page = search(scene.database, wanted, limit=PAGE_ROWS, before=asked.number("before"))
+    asked, wording = context.asked, context.wording
+    wanted = _wanted(context)
+    page = search(context.database, wanted, limit=PAGE_ROWS, before=asked.number("before"))
     given = {name: asked.get(name) for name in _FIELDS}
-    return Sheet(
+    return Page(
         title=wording.say("nav.audit"),
         template="audit",
         fields={
-            "events": audit_lines(page.events, wording, actor_names(scene.database, page.events)),
+            "events": audit_lines(page.events, wording, actor_names(context.database, page.events)),
             "given": given,
-            "kinds": _options(list_kinds(scene.database), given["kind"], wording),
+            "kinds": _options(list_kinds(context.database), given["kind"], wording),
             "levels": _level_options(given["level"], wording),
             "is_filtered": any(given.values()),
             "seen_to": _seen_to(page, wording),
@@ -89,8 +89,8 @@ def _say_actor(actor: str, names: Mapping[int, str], wording: Wording) -> str:
     return f"{wording.name(name)} ({wording.name(actor)})" if name else wording.name(actor)
 
 
-def _wanted(scene: Scene) -> AuditFilter:
-    asked, zone = scene.asked, scene.settings.zone
+def _wanted(context: PageContext) -> AuditFilter:
+    asked, zone = context.asked, context.settings.zone
     about = asked.get("about")
     is_operation, is_task = about.startswith("op-"), about.startswith("T-")
     return AuditFilter(

@@ -1,7 +1,7 @@
 """From an id, a word or a person that somebody has at hand to the page of what it names."""
 
+from perlica.console.pages.context import PAGE_ROWS, Page, PageContext
 from perlica.console.pages.pieces import call_link, operation_link, task_link, ticket_link
-from perlica.console.pages.scene import PAGE_ROWS, Scene, Sheet
 from perlica.console.pages.tasks import task_lines
 from perlica.stores.views.operations import find_operation
 from perlica.stores.views.sandboxes import list_ended, list_living
@@ -21,24 +21,24 @@ class Found(Exception):
         self.path = path
 
 
-def show_found(scene: Scene) -> Sheet:
+def show_found(context: PageContext) -> Page:
     """/find?id=…: leads to the page of an id, or lists tasks by words or person. Raises: Found."""
-    wanted = scene.asked.get("id")
-    path = _path_of(scene, wanted) if wanted else None
+    wanted = context.asked.get("id")
+    path = _path_of(context, wanted) if wanted else None
     if path is not None:
         raise Found(path)
-    wording = scene.wording
-    tasks = search_tasks(scene.database, wanted, limit=PAGE_ROWS) if wanted else ()
+    wording = context.wording
+    tasks = search_tasks(context.database, wanted, limit=PAGE_ROWS) if wanted else ()
     if tasks:
         title = wording.say("find.found", words=wording.name(wanted))
         fields = {"tasks": task_lines(tasks, wording), "choices": (), "older": "", "newest": ""}
-        return Sheet(title=title, template="tasks", fields=fields)
+        return Page(title=title, template="tasks", fields=fields)
     nothing = wording.say("find.nothing", id=wording.name(wanted))
-    return Sheet(title=wording.say("find"), template="error", fields={"text": nothing, "hint": ""})
+    return Page(title=wording.say("find"), template="error", fields={"text": nothing, "hint": ""})
 
 
-def _path_of(scene: Scene, wanted: str) -> str | None:
-    database, upper = scene.database, wanted.upper()
+def _path_of(context: PageContext, wanted: str) -> str | None:
+    database, upper = context.database, wanted.upper()
     for task in (upper, f"T-{upper}"):
         if find_task(database, task):
             return task_link(task).href

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from perlica.console.pages.context import PAGE_ROWS, Page, PageContext
 from perlica.console.pages.pieces import Link, choices, chosen_of, task_link, ticket_link
-from perlica.console.pages.scene import PAGE_ROWS, Scene, Sheet
 from perlica.console.wording import Badge, Moment, Wording
 from perlica.stores.views.outbox import SendFilter, SendView, list_sends
 
@@ -31,22 +31,22 @@ class SendLine:
     error: str
 
 
-def show_outbox(scene: Scene) -> Sheet:
+def show_outbox(context: PageContext) -> Page:
     """/outbox: the newest first, by state."""
-    which = chosen_of(SendFilter, scene.asked.get("state"))
-    before = scene.asked.number("before")
-    sends = list_sends(scene.database, which, limit=PAGE_ROWS + 1, before=before)
+    which = chosen_of(SendFilter, context.asked.get("state"))
+    before = context.asked.number("before")
+    sends = list_sends(context.database, which, limit=PAGE_ROWS + 1, before=before)
     shown, more = sends[:PAGE_ROWS], len(sends) > PAGE_ROWS
-    wording = scene.wording
+    wording = context.wording
     words = {word.value: wording.say(_FILTER_WORDS[word]) for word in SendFilter}
-    return Sheet(
+    return Page(
         title=wording.say("nav.outbox"),
         template="outbox",
         fields={
             "sends": send_lines(shown, wording),
-            "choices": choices(scene.asked, "state", words, which.value),
-            "older": scene.asked.link(before=shown[-1].id) if more else "",
-            "newest": scene.asked.link(before="") if before else "",
+            "choices": choices(context.asked, "state", words, which.value),
+            "older": context.asked.link(before=shown[-1].id) if more else "",
+            "newest": context.asked.link(before="") if before else "",
         },
     )
 

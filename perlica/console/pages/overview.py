@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from perlica.console.pages.scene import Scene, Sheet
+from perlica.console.pages.context import Page, PageContext
 from perlica.console.pages.tasks import task_head, task_lines
 from perlica.console.parts import Health, PartStatus
 from perlica.console.wording import Badge, Wording
@@ -52,19 +52,19 @@ class CountTile:
     tone: str
 
 
-def show_overview(scene: Scene) -> Sheet:
+def show_overview(context: PageContext) -> Page:
     """/: parts, the active task, counts, recent tasks."""
-    wording, database = scene.wording, scene.database
+    wording, database = context.wording, context.database
     active = find_active_task(database)
-    head = task_head(scene, active) if active else None
+    head = task_head(context, active) if active else None
     recent = list_tasks(database, TaskFilter.everything, limit=_RECENT)
     idle = wording.say("overview.idle")
-    return Sheet(
+    return Page(
         title=wording.say("nav.overview"),
         template="overview",
         fields={
             "task": head,
-            "parts": (*_given_parts(scene), *_known_parts(scene)),
+            "parts": (*_given_parts(context), *_known_parts(context)),
             "tiles": _tiles(count_waiting(database, wording.now_ms), wording),
             "tasks": task_lines(recent, wording),
         },
@@ -72,10 +72,10 @@ def show_overview(scene: Scene) -> Sheet:
     )
 
 
-def _given_parts(scene: Scene) -> tuple[PartLine, ...]:
+def _given_parts(context: PageContext) -> tuple[PartLine, ...]:
     return tuple(
-        _model(part, scene) if part.is_model else _given(part, scene.wording)
-        for part in scene.settings.parts()
+        _model(part, context) if part.is_model else _given(part, context.wording)
+        for part in context.settings.parts()
     )
 
 
@@ -89,10 +89,10 @@ def _given(part: PartStatus, wording: Wording) -> PartLine:
     )
 
 
-def _model(part: PartStatus, scene: Scene) -> PartLine:
+def _model(part: PartStatus, context: PageContext) -> PartLine:
     """The model as the tables know it: in order only while it really answers."""
-    wording = scene.wording
-    line, standing = _given(part, wording), read_model_standing(scene.database)
+    wording = context.wording
+    line, standing = _given(part, wording), read_model_standing(context.database)
     if standing.trouble is not None and standing.failed_at_ms is not None:
         trouble, ago = TROUBLES[standing.trouble], wording.ago(standing.failed_at_ms)
         what = trouble.what.say(wording.language)
@@ -108,9 +108,9 @@ def _model(part: PartStatus, scene: Scene) -> PartLine:
     return replace(line, badge=_health(Health.ok, wording))
 
 
-def _known_parts(scene: Scene) -> tuple[PartLine, ...]:
+def _known_parts(context: PageContext) -> tuple[PartLine, ...]:
     """What the database itself tells."""
-    wording, database = scene.wording, scene.database
+    wording, database = context.wording, context.database
     facts = read_database_facts(database)
     return (
         *(_node(node, wording) for node in list_nodes(database)),

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
+from perlica.console.pages.context import PAGE_ROWS, Page, PageContext
 from perlica.console.pages.outbox import send_lines
 from perlica.console.pages.pieces import Link, operation_link, task_link
 from perlica.console.pages.sandboxes import orphan_lines
-from perlica.console.pages.scene import PAGE_ROWS, Scene, Sheet
 from perlica.console.pages.timeline import outcome_of
 from perlica.console.wording import Badge, Moment, Wording
 from perlica.stores.views.nodes import list_orphans
@@ -36,14 +36,14 @@ class CrashedLine:
     marked: Moment
 
 
-def show_recovery(scene: Scene) -> Sheet:
+def show_recovery(context: PageContext) -> Page:
     """/recovery: everything that does not settle itself."""
-    database, wording = scene.database, scene.wording
+    database, wording = context.database, context.wording
     unknown = list_unknown(database)
     sends = list_sends(database, SendFilter.unknown, limit=PAGE_ROWS)
     orphans = list_orphans(database)
     crashed, quarantined = list_crashed(database), count_quarantined(database)
-    return Sheet(
+    return Page(
         title=wording.say("nav.recovery"),
         template="recovery",
         fields={

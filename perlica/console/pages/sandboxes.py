@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
+from perlica.console.pages.context import PAGE_ROWS, NotFound, Page, PageContext
 from perlica.console.pages.details import labelled_pairs, name_of_key
 from perlica.console.pages.pieces import (
     Fact,
@@ -14,7 +15,6 @@ from perlica.console.pages.pieces import (
     task_link,
     ticket_link,
 )
-from perlica.console.pages.scene import PAGE_ROWS, NotFound, Scene, Sheet
 from perlica.console.pages.timeline import outcome_of
 from perlica.console.wording import Badge, Moment, Wording
 from perlica.domain.sandbox import MAX_SANDBOXES
@@ -26,7 +26,7 @@ from perlica.stores.views.nodes import (
     list_nodes,
     list_orphans,
 )
-from perlica.stores.views.operations import SandboxDeed, list_in_sandbox
+from perlica.stores.views.operations import SandboxAct, list_in_sandbox
 from perlica.stores.views.sandboxes import (
     ImageView,
     SandboxView,
@@ -93,7 +93,7 @@ class EndedLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeedLine:
+class ActionLine:
     """What was done in or to a sandbox."""
 
     kind: str
@@ -106,62 +106,62 @@ class DeedLine:
     detail: str = field(repr=False)
 
 
-def show_sandboxes(scene: Scene) -> Sheet:
+def show_sandboxes(context: PageContext) -> Page:
     """/sandboxes: the three slots, and what has ended lately."""
-    wording, image = scene.wording, find_image(scene.database)
-    living = list_living(scene.database)
+    wording, image = context.wording, find_image(context.database)
+    living = list_living(context.database)
     free = sorted(set(range(1, MAX_SANDBOXES + 1)) - {sandbox.slot for sandbox in living})
-    return Sheet(
+    return Page(
         title=wording.say("nav.sandboxes"),
         template="sandboxes",
         fields={
-            "cards": tuple(_card(sandbox, image, scene) for sandbox in living),
+            "cards": tuple(_card(sandbox, image, context) for sandbox in living),
             "free": free,
-            "nodes": tuple(_node(node, wording) for node in list_nodes(scene.database)),
-            "orphans": orphan_lines(list_orphans(scene.database), wording),
-            "ended": tuple(_ended(s, wording) for s in list_ended(scene.database, _ENDED_SHOWN)),
+            "nodes": tuple(_node(node, wording) for node in list_nodes(context.database)),
+            "orphans": orphan_lines(list_orphans(context.database), wording),
+            "ended": tuple(_ended(s, wording) for s in list_ended(context.database, _ENDED_SHOWN)),
         },
     )
 
 
-def show_sandbox(scene: Scene, sandbox: str) -> Sheet:
+def show_sandbox(context: PageContext, sandbox: str) -> Page:
     """/sandboxes/<row>: one sandbox and what was done in it."""
-    found = find_sandbox(scene.database, int(sandbox))
+    found = find_sandbox(context.database, int(sandbox))
     if found is None:
         raise NotFound
-    wording = scene.wording
-    before = scene.asked.get("before") or None
-    deeds = list_in_sandbox(scene.database, found.id, limit=PAGE_ROWS + 1, before=before)
+    wording = context.wording
+    before = context.asked.get("before") or None
+    deeds = list_in_sandbox(context.database, found.id, limit=PAGE_ROWS + 1, before=before)
     shown, more = deeds[:PAGE_ROWS], len(deeds) > PAGE_ROWS
-    return Sheet(
+    return Page(
         title=wording.say("sandbox.title", name=wording.name(found.name)),
         template="sandbox",
         fields={
-            "card": _card(found, find_image(scene.database), scene),
+            "card": _card(found, find_image(context.database), context),
             "deeds": tuple(_deed(deed, wording) for deed in shown),
-            "older": scene.asked.link(before=shown[-1].operation.id) if more else "",
-            "newest": scene.asked.link(before="") if before else "",
+            "older": context.asked.link(before=shown[-1].operation.id) if more else "",
+            "newest": context.asked.link(before="") if before else "",
         },
     )
 
 
-def show_image(scene: Scene) -> Sheet:
+def show_image(context: PageContext) -> Page:
     """/image: the global image, and whether every sandbox is made of it."""
-    wording, image = scene.wording, find_image(scene.database)
-    living = list_living(scene.database)
+    wording, image = context.wording, find_image(context.database)
+    living = list_living(context.database)
     others = [s for s in living if image is None or s.image_digest != image.digest]
     users = [s for s in living if s not in others]
-    switch = find_switch(scene.database)
+    switch = find_switch(context.database)
     steady = "image.mixed" if others else "image.steady"
-    return Sheet(
+    return Page(
         title=wording.say("nav.image"),
         template="image",
         fields={
             "facts": _image_facts(image, wording) if image else (),
             "switch": _switch_facts(switch, wording) if switch else (),
             "consistency": Badge(text=wording.say(steady), tone="bad" if others else "good"),
-            "users": tuple(_card(s, image, scene) for s in users),
-            "others": tuple(_card(s, image, scene) for s in others),
+            "users": tuple(_card(s, image, context) for s in users),
+            "others": tuple(_card(s, image, context) for s in others),
         },
     )
 
@@ -232,9 +232,9 @@ def orphan_lines(orphans: tuple[OrphanView, ...], wording: Wording) -> tuple[Orp
     )
 
 
-def _card(sandbox: SandboxView, image: ImageView | None, scene: Scene) -> SandboxCard:
-    wording = scene.wording
-    deletion, left_share = _deletion(sandbox, scene)
+def _card(sandbox: SandboxView, image: ImageView | None, context: PageContext) -> SandboxCard:
+    wording = context.wording
+    deletion, left_share = _deletion(sandbox, context)
     return SandboxCard(
         link=Link(href=f"/sandboxes/{sandbox.id}", text=wording.name(sandbox.name)),
         slot=sandbox.slot or 0,
@@ -247,14 +247,14 @@ def _card(sandbox: SandboxView, image: ImageView | None, scene: Scene) -> Sandbo
     )
 
 
-def _deletion(sandbox: SandboxView, scene: Scene) -> tuple[str, int | None]:
+def _deletion(sandbox: SandboxView, context: PageContext) -> tuple[str, int | None]:
     """The countdown to the automatic deletion, as text and as a share of the idle time."""
-    idle_ms = min(sandbox.idle_ms, scene.settings.idle_ms)
+    idle_ms = min(sandbox.idle_ms, context.settings.idle_ms)
     if idle_ms <= 0 or sandbox.state not in _ENDS_BY_ITSELF:
         return "", None
     until_ms = sandbox.last_active_at_ms + idle_ms
-    left_ms = max(0, until_ms - scene.wording.now_ms)
-    return scene.wording.left(until_ms), min(100, 100 * left_ms // idle_ms)
+    left_ms = max(0, until_ms - context.wording.now_ms)
+    return context.wording.left(until_ms), min(100, 100 * left_ms // idle_ms)
 
 
 def _facts(sandbox: SandboxView, wording: Wording) -> tuple[Fact, ...]:
@@ -331,10 +331,10 @@ def _ended(sandbox: SandboxView, wording: Wording) -> EndedLine:
     )
 
 
-def _deed(deed: SandboxDeed, wording: Wording) -> DeedLine:
+def _deed(deed: SandboxAct, wording: Wording) -> ActionLine:
     operation = deed.operation
     took_ms = operation.took_ms
-    return DeedLine(
+    return ActionLine(
         kind=wording.known(f"deed.{deed.kind}", deed.kind),
         state=wording.operation_badge(operation.state, outcome_of(operation)),
         level=wording.badge("level", operation.level),

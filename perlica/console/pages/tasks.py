@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from perlica.console.pages.context import PAGE_ROWS, Page, PageContext
 from perlica.console.pages.pieces import (
     Fact,
     Link,
@@ -11,7 +12,6 @@ from perlica.console.pages.pieces import (
     task_link,
     ticket_link,
 )
-from perlica.console.pages.scene import PAGE_ROWS, Scene, Sheet
 from perlica.console.wording import Badge, Moment, Wording
 from perlica.stores.views.tasks import TaskFilter, TaskView, list_tasks
 from perlica.stores.views.tickets import TicketFilter, list_tickets
@@ -49,23 +49,23 @@ class TaskHead:
     waits_link: Link | None
 
 
-def show_tasks(scene: Scene) -> Sheet:
+def show_tasks(context: PageContext) -> Page:
     """/tasks: the newest first, by state."""
-    which = chosen_of(TaskFilter, scene.asked.get("state"))
-    before = scene.asked.numbers("before")
-    tasks = list_tasks(scene.database, which, limit=PAGE_ROWS + 1, before=before)
+    which = chosen_of(TaskFilter, context.asked.get("state"))
+    before = context.asked.numbers("before")
+    tasks = list_tasks(context.database, which, limit=PAGE_ROWS + 1, before=before)
     shown, more = tasks[:PAGE_ROWS], len(tasks) > PAGE_ROWS
-    wording = scene.wording
+    wording = context.wording
     words = {word.value: wording.say(f"filter.{word.value}") for word in TaskFilter}
     older = f"{shown[-1].created_at_ms}.{shown[-1].place}" if more else ""
-    return Sheet(
+    return Page(
         title=wording.say("nav.tasks"),
         template="tasks",
         fields={
             "tasks": task_lines(shown, wording),
-            "choices": choices(scene.asked, "state", words, which.value),
-            "older": scene.asked.link(before=older) if older else "",
-            "newest": scene.asked.link(before="") if before else "",
+            "choices": choices(context.asked, "state", words, which.value),
+            "older": context.asked.link(before=older) if older else "",
+            "newest": context.asked.link(before="") if before else "",
         },
     )
 
@@ -75,10 +75,10 @@ def task_lines(tasks: tuple[TaskView, ...], wording: Wording) -> tuple[TaskLine,
     return tuple(_line(task, wording) for task in tasks)
 
 
-def task_head(scene: Scene, task: TaskView) -> TaskHead:
+def task_head(context: PageContext, task: TaskView) -> TaskHead:
     """The head of a task's page."""
-    wording = scene.wording
-    waits_for, waits_link = _waiting(scene, task)
+    wording = context.wording
+    waits_for, waits_link = _waiting(context, task)
     return TaskHead(
         id=task.id,
         link=task_link(task.id),
@@ -137,12 +137,12 @@ def _whole(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _waiting(scene: Scene, task: TaskView) -> tuple[str, Link | None]:
+def _waiting(context: PageContext, task: TaskView) -> tuple[str, Link | None]:
     """The sentence about the ticket that a task waits for, and where it leads."""
     if task.state != "waiting_approval":
         return "", None
-    wording = scene.wording
-    for ticket in list_tickets(scene.database, TicketFilter.living, limit=PAGE_ROWS):
+    wording = context.wording
+    for ticket in list_tickets(context.database, TicketFilter.living, limit=PAGE_ROWS):
         if ticket.task_id == task.id:
             sentence = wording.say(
                 "task.waits_for",

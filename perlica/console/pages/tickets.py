@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from perlica.console.pages.context import PAGE_ROWS, Page, PageContext
 from perlica.console.pages.details import target_line
 from perlica.console.pages.pieces import Link, choices, chosen_of, task_link, ticket_link
-from perlica.console.pages.scene import PAGE_ROWS, Scene, Sheet
 from perlica.console.pages.works import expiry
 from perlica.console.wording import Badge, Moment, Wording
 from perlica.stores.views.people import read_names
@@ -27,25 +27,25 @@ class TicketLine:
     decided_at: Moment | None
 
 
-def show_tickets(scene: Scene) -> Sheet:
+def show_tickets(context: PageContext) -> Page:
     """/tickets: the newest first, by what became of them."""
-    which = chosen_of(TicketFilter, scene.asked.get("state"))
-    before = scene.asked.numbers("before")
-    tickets = list_tickets(scene.database, which, limit=PAGE_ROWS + 1, before=before)
+    which = chosen_of(TicketFilter, context.asked.get("state"))
+    before = context.asked.numbers("before")
+    tickets = list_tickets(context.database, which, limit=PAGE_ROWS + 1, before=before)
     shown, more = tickets[:PAGE_ROWS], len(tickets) > PAGE_ROWS
-    wording = scene.wording
+    wording = context.wording
     deciders = [ticket.decided_by for ticket in shown if ticket.decided_by is not None]
-    names = read_names(scene.database, deciders)
+    names = read_names(context.database, deciders)
     words = {word.value: wording.say(f"filter.{word.value}") for word in TicketFilter}
     older = f"{shown[-1].created_at_ms}.{shown[-1].place}" if more else ""
-    return Sheet(
+    return Page(
         title=wording.say("nav.tickets"),
         template="tickets",
         fields={
             "tickets": tuple(_line(ticket, names, wording) for ticket in shown),
-            "choices": choices(scene.asked, "state", words, which.value),
-            "older": scene.asked.link(before=older) if older else "",
-            "newest": scene.asked.link(before="") if before else "",
+            "choices": choices(context.asked, "state", words, which.value),
+            "older": context.asked.link(before=older) if older else "",
+            "newest": context.asked.link(before="") if before else "",
         },
     )
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlencode
 
+from perlica.console.pages.context import NotFound, Page, PageContext
 from perlica.console.pages.details import labelled_pairs, target_line
 from perlica.console.pages.pieces import (
     Link,
@@ -15,7 +16,6 @@ from perlica.console.pages.pieces import (
     task_link,
     ticket_link,
 )
-from perlica.console.pages.scene import NotFound, Scene, Sheet
 from perlica.console.pages.summary import summary_of
 from perlica.console.pages.tasks import task_head
 from perlica.console.wording import Badge, Moment, Wording
@@ -83,32 +83,32 @@ class Entry:
     calls: tuple[CallBox, ...] = ()
 
 
-def show_task(scene: Scene, task: str) -> Sheet:
+def show_task(context: PageContext, task: str) -> Page:
     """/tasks/<id>: the whole way of one task."""
-    found = find_task(scene.database, task)
+    found = find_task(context.database, task)
     if found is None:
         raise NotFound
-    return _sheet(scene, found)
+    return _page(context, found)
 
 
-def show_active(scene: Scene) -> Sheet:
+def show_active(context: PageContext) -> Page:
     """/active: the task that is alive; while there is none, the last one."""
-    active = find_active_task(scene.database)
+    active = find_active_task(context.database)
     if active is not None:
-        return _sheet(scene, active)
-    wording = scene.wording
-    last = list_tasks(scene.database, TaskFilter.everything, limit=1)
-    return Sheet(
+        return _page(context, active)
+    wording = context.wording
+    last = list_tasks(context.database, TaskFilter.everything, limit=1)
+    return Page(
         title=wording.say("nav.active"),
         template="active",
-        fields={"last": task_head(scene, last[0]) if last else None},
+        fields={"last": task_head(context, last[0]) if last else None},
         news=wording.say("overview.idle"),
     )
 
 
-def _sheet(scene: Scene, task: TaskView) -> Sheet:
-    database, wording = scene.database, scene.wording
-    after = scene.asked.number("after") or 0
+def _page(context: PageContext, task: TaskView) -> Page:
+    database, wording = context.database, context.wording
+    after = context.asked.number("after") or 0
     turns = list_turns(database, task.id, after=after, limit=TURNS_AT_ONCE + 1)
     shown, more = turns[:TURNS_AT_ONCE], len(turns) > TURNS_AT_ONCE
     next_at_ms = turns[TURNS_AT_ONCE].created_at_ms if more else _END_OF_TIME
@@ -116,9 +116,9 @@ def _sheet(scene: Scene, task: TaskView) -> Sheet:
     entries = sorted(
         _entries(database, task, shown, wording), key=lambda entry: (entry.at_ms, entry.key)
     )
-    head = task_head(scene, task)
+    head = task_head(context, task)
     summary = find_summary(database, task.id)
-    return Sheet(
+    return Page(
         title=wording.say("task.title", id=wording.id(task.id)),
         template="task",
         fields={
@@ -126,8 +126,8 @@ def _sheet(scene: Scene, task: TaskView) -> Sheet:
             "entries": [e for e in entries if first_at_ms <= e.at_ms < next_at_ms],
             "audit": f"/audit?{urlencode({'about': task.id})}",
             "summary": summary_of(summary, wording) if summary else None,
-            "older": scene.asked.link(after=shown[-1].seq) if more else "",
-            "newest": scene.asked.link(after="") if after else "",
+            "older": context.asked.link(after=shown[-1].seq) if more else "",
+            "newest": context.asked.link(after="") if after else "",
         },
         news=f"{task.id} {head.state.text} {head.waits_for}".strip(),
     )

@@ -7,8 +7,8 @@ from datetime import date, datetime, time, timedelta
 from typing import Final
 
 from perlica.console.charts import Chart, draw_chart
+from perlica.console.pages.context import Page, PageContext
 from perlica.console.pages.pieces import Choice, choices
-from perlica.console.pages.scene import Scene, Sheet
 from perlica.console.wording import Wording
 from perlica.stores.views.usage import Redaction, Used, count_used, list_redactions
 
@@ -20,17 +20,17 @@ Counts = Mapping[str, Counter[date]]
 """For each series, how much on which day."""
 
 
-def show_usage(scene: Scene) -> Sheet:
+def show_usage(context: PageContext) -> Page:
     """/usage: bars for each day in the service's zone."""
-    wording = scene.wording
-    asked = scene.asked.number("days")
+    wording = context.wording
+    asked = context.asked.number("days")
     span = asked if asked in _SPANS else _SPANS[0]
     days = _days(wording, span)
     edges_ms = tuple(_begin_ms(day, wording) for day in (*days, days[-1] + timedelta(days=1)))
-    used = count_used(scene.database, edges_ms)
-    redactions = list_redactions(scene.database, edges_ms[0])
+    used = count_used(context.database, edges_ms)
+    redactions = list_redactions(context.database, edges_ms[0])
     words = {str(days): wording.say("usage.days", days=days) for days in _SPANS}
-    return Sheet(
+    return Page(
         title=wording.say("nav.usage"),
         template="usage",
         fields={
@@ -38,14 +38,14 @@ def show_usage(scene: Scene) -> Sheet:
                 *_use_charts(used, days, wording),
                 _redaction_chart(redactions, days, edges_ms, wording=wording),
             ),
-            "choices": _choices(scene, words, span),
+            "choices": _choices(context, words, span),
         },
         age_s=_USAGE_AGE_S,
     )
 
 
-def _choices(scene: Scene, words: Mapping[str, str], span: int) -> tuple[Choice, ...]:
-    return choices(scene.asked, "days", words, str(span))
+def _choices(context: PageContext, words: Mapping[str, str], span: int) -> tuple[Choice, ...]:
+    return choices(context.asked, "days", words, str(span))
 
 
 def _days(wording: Wording, span: int) -> tuple[date, ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from perlica.console.pages.audit import actor_names, audit_lines
+from perlica.console.pages.context import PAGE_ROWS, NotFound, Page, PageContext
 from perlica.console.pages.details import labelled_pairs, policy_of, target_pairs
 from perlica.console.pages.pieces import (
     Fact,
@@ -14,11 +15,10 @@ from perlica.console.pages.pieces import (
     task_link,
     ticket_link,
 )
-from perlica.console.pages.scene import PAGE_ROWS, NotFound, Scene, Sheet
 from perlica.console.pages.timeline import call_badge, outcome_of
 from perlica.console.wording import Badge, Wording
 from perlica.stores.views.audit import AuditFilter, search
-from perlica.stores.views.columns import SHEET_CODE_POINTS, Excerpt
+from perlica.stores.views.columns import PAGE_CODE_POINTS, Excerpt
 from perlica.stores.views.operations import (
     OperationView,
     find_for_call,
@@ -27,21 +27,21 @@ from perlica.stores.views.operations import (
 )
 from perlica.stores.views.people import read_names
 from perlica.stores.views.tickets import TicketView, find_ticket
-from perlica.stores.views.transcript import find_call, find_turn, read_sheet
+from perlica.stores.views.transcript import find_call, find_turn, read_page
 
-_MAX_SHEET = 10_000
+_MAX_PAGE = 10_000
 
 
-def show_turn(scene: Scene, task: str, seq: str) -> Sheet:
+def show_turn(context: PageContext, task: str, seq: str) -> Page:
     """/tasks/<id>/turns/<seq>: a long turn of a transcript, page by page."""
-    turn = find_turn(scene.database, task, int(seq))
+    turn = find_turn(context.database, task, int(seq))
     if turn is None:
         raise NotFound
-    wording = scene.wording
+    wording = context.wording
     body = {} if turn.body.is_cut else read_map(turn.body.text)
     texts = [str(body.get(name) or "") for name in ("text", "reasoning")]
     text = "\n\n".join(filter(None, texts)) or turn.body.text
-    return Sheet(
+    return Page(
         title=wording.known(f"turn.{turn.kind}", turn.kind),
         template="text",
         fields={
@@ -52,39 +52,39 @@ def show_turn(scene: Scene, task: str, seq: str) -> Sheet:
                 ),
             ),
             "heading": wording.say("column.text"),
-            **_sheet_of(scene, text, turn.body.size_bytes if turn.body.is_cut else 0),
+            **_page_of(context, text, turn.body.size_bytes if turn.body.is_cut else 0),
         },
     )
 
 
-def _sheet_of(scene: Scene, text: str, cut_size_bytes: int) -> dict[str, object]:
-    """A text in hand as sheets; `cut_size_bytes` is above 0 when its end is not in hand."""
-    number = min(scene.asked.number("sheet") or 0, _MAX_SHEET)
-    start = number * SHEET_CODE_POINTS
-    wording = scene.wording
+def _page_of(context: PageContext, text: str, cut_size_bytes: int) -> dict[str, object]:
+    """A text in hand as pages; `cut_size_bytes` is above 0 when its end is not in hand."""
+    number = min(context.asked.number("page") or 0, _MAX_PAGE)
+    start = number * PAGE_CODE_POINTS
+    wording = context.wording
     size = wording.size(cut_size_bytes)
     return {
-        "text": text[start : start + SHEET_CODE_POINTS],
+        "text": text[start : start + PAGE_CODE_POINTS],
         "note": wording.say("cut", size=size) if cut_size_bytes else "",
         "number": number + 1,
-        "next": scene.asked.link(sheet=number + 1) if start + SHEET_CODE_POINTS < len(text) else "",
-        "previous": _previous(scene, number),
+        "next": context.asked.link(page=number + 1) if start + PAGE_CODE_POINTS < len(text) else "",
+        "previous": _previous(context, number),
     }
 
 
-def _previous(scene: Scene, number: int) -> str:
-    return scene.asked.link(sheet=number - 1 or "") if number else ""
+def _previous(context: PageContext, number: int) -> str:
+    return context.asked.link(page=number - 1 or "") if number else ""
 
 
-def show_call(scene: Scene, call: str) -> Sheet:
+def show_call(context: PageContext, call: str) -> Page:
     """/calls/<id>: what was asked of a tool and all that it gave, page by page."""
-    found = find_call(scene.database, call)
+    found = find_call(context.database, call)
     if found is None:
         raise NotFound
-    wording = scene.wording
-    operation = find_for_call(scene.database, call)
-    number = min(scene.asked.number("sheet") or 0, _MAX_SHEET)
-    text = read_sheet(scene.database, call, number) if found.output else ""
+    wording = context.wording
+    operation = find_for_call(context.database, call)
+    number = min(context.asked.number("page") or 0, _MAX_PAGE)
+    text = read_page(context.database, call, number) if found.output else ""
     facts = [
         Fact(label=wording.say("column.state"), badge=call_badge(found, operation, wording)),
         Fact(label=wording.say("call.tool"), text=wording.name(found.tool)),
@@ -99,8 +99,8 @@ def show_call(scene: Scene, call: str) -> Sheet:
     if found.finding_count:
         redacted = wording.say("call.redacted", count=found.finding_count)
         facts.append(Fact(label=wording.say("usage.redactions"), text=redacted))
-    more = len(text) >= SHEET_CODE_POINTS
-    return Sheet(
+    more = len(text) >= PAGE_CODE_POINTS
+    return Page(
         title=wording.say("call.title", id=wording.id(call)),
         template="call",
         fields={
@@ -109,20 +109,20 @@ def show_call(scene: Scene, call: str) -> Sheet:
             "has_result": found.output is not None,
             "text": text,
             "number": number + 1,
-            "next": scene.asked.link(sheet=number + 1) if more else "",
-            "previous": _previous(scene, number),
+            "next": context.asked.link(page=number + 1) if more else "",
+            "previous": _previous(context, number),
         },
     )
 
 
-def show_operation(scene: Scene, operation: str) -> Sheet:
+def show_operation(context: PageContext, operation: str) -> Page:
     """/operations/<id>: plan, identity and outcome of one executed action."""
-    found = find_operation(scene.database, operation)
+    found = find_operation(context.database, operation)
     if found is None:
         raise NotFound
-    wording = scene.wording
-    events = search(scene.database, AuditFilter(operation=operation), limit=PAGE_ROWS)
-    return Sheet(
+    wording = context.wording
+    events = search(context.database, AuditFilter(operation=operation), limit=PAGE_ROWS)
+    return Page(
         title=wording.say("operation.title", id=wording.id(found.id)),
         template="operation",
         fields={
@@ -130,7 +130,7 @@ def show_operation(scene: Scene, operation: str) -> Sheet:
             "plan": labelled_pairs(found.plan, wording),
             "outcome": labelled_pairs(found.outcome, wording),
             "events": audit_lines(
-                events.events, wording, actor_names(scene.database, events.events)
+                events.events, wording, actor_names(context.database, events.events)
             ),
         },
     )
@@ -202,23 +202,23 @@ def _order(about: OperationView | TicketView, wording: Wording) -> list[Fact]:
     return [Fact(label=wording.say("operation.origin"), text=text)]
 
 
-def show_ticket(scene: Scene, ticket: str) -> Sheet:
+def show_ticket(context: PageContext, ticket: str) -> Page:
     """/tickets/<id>: what an Owner was asked, and what became of it."""
-    found = find_ticket(scene.database, ticket)
+    found = find_ticket(context.database, ticket)
     if found is None:
         raise NotFound
-    wording = scene.wording
-    operation = find_for_ticket(scene.database, ticket)
-    events = search(scene.database, AuditFilter(ticket=ticket), limit=PAGE_ROWS)
-    return Sheet(
+    wording = context.wording
+    operation = find_for_ticket(context.database, ticket)
+    events = search(context.database, AuditFilter(ticket=ticket), limit=PAGE_ROWS)
+    return Page(
         title=wording.say("ticket.title", id=wording.id(found.id)),
         template="ticket",
         fields={
-            "facts": _ticket_facts(found, operation, _names(scene, found), wording=wording),
+            "facts": _ticket_facts(found, operation, _names(context, found), wording=wording),
             "target": target_pairs(found, wording),
             "plan": labelled_pairs(found.plan, wording),
             "events": audit_lines(
-                events.events, wording, actor_names(scene.database, events.events)
+                events.events, wording, actor_names(context.database, events.events)
             ),
         },
     )
@@ -274,10 +274,10 @@ def decision(ticket: TicketView, names: Mapping[int, str], wording: Wording) -> 
     )
 
 
-def _names(scene: Scene, ticket: TicketView) -> Mapping[int, str]:
+def _names(context: PageContext, ticket: TicketView) -> Mapping[int, str]:
     """Names of the Owners who were asked, and of who decided."""
     decider = () if ticket.decided_by is None else (ticket.decided_by,)
-    return read_names(scene.database, (*_owner_numbers(ticket), *decider))
+    return read_names(context.database, (*_owner_numbers(ticket), *decider))
 
 
 def _owner_numbers(ticket: TicketView) -> tuple[int, ...]:

@@ -75,7 +75,7 @@ WORKS: Mapping[str, Text] = {
         en="No result: it has not ended, or is older than outputs are kept.",
     ),
     "call.whole": Text(zh="看完整结果（{size}）", en="Whole result ({size})"),
-    "call.sheet": Text(zh="第 {number} 页", en="Page {number}"),
+    "call.page": Text(zh="第 {number} 页", en="Page {number}"),
     "call.next": Text(zh="下一页", en="Next page"),
     "call.previous": Text(zh="上一页", en="Previous page"),
     "call.redacted": Text(zh="已替换 {count} 处凭据", en="{count} credential(s) replaced"),

@@ -17,7 +17,7 @@ from perlica.demo.napcat import events
 from perlica.demo.napcat.account import Account, demo_account
 from perlica.demo.napcat.agenda import Agenda
 from perlica.demo.napcat.broadcast import Broadcast
-from perlica.demo.napcat.call_desk import Call, CallDesk, bad_token
+from perlica.demo.napcat.call_handler import Call, CallHandler, bad_token
 from perlica.demo.napcat.connection import Admit, Connection, Judgement, TurnAway
 from perlica.demo.napcat.dialler import DialledConnection, Dialler
 from perlica.demo.napcat.events import Frame, MessageFormat
@@ -64,7 +64,7 @@ class NapCatServer:
         self._agenda = Agenda()
         self._broadcast = Broadcast(self._agenda)
         self._heartbeat = Heartbeat(self._agenda, settings.heartbeat_interval_ms, self.beat)
-        self._desk = CallDesk(self.kernel, self, self.faults, self._agenda)
+        self._desk = CallHandler(self.kernel, self, self.faults, self._agenda)
         self._is_stopping = False
         self._met: list[Connection] = []
         self._diallers: list[Dialler] = []

@@ -6,7 +6,7 @@ Perlica connects to it as to the real NapCat and cannot tell the difference by t
 from collections.abc import Callable, Sequence
 
 from perlica.demo.napcat import events
-from perlica.demo.napcat.call_desk import Call
+from perlica.demo.napcat.call_handler import Call
 from perlica.demo.napcat.connection import WHOLE_TEXT, Connection
 from perlica.demo.napcat.events import Frame
 from perlica.demo.napcat.kernel import Draft

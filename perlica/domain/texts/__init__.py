@@ -4,7 +4,7 @@ Pure. Rooms above say their own texts with `Text`; answers to dot commands stand
 `perlica.commands.texts`.
 """
 
-from perlica.domain.texts.escape import clip_line, escape_visible, neutralise_lines
+from perlica.domain.texts.escape import clip_line, escape_visible, sanitise_lines
 from perlica.domain.texts.language import Language, Text, say_duration, say_list, say_time
 
 __all__ = [
@@ -12,7 +12,7 @@ __all__ = [
     "Text",
     "clip_line",
     "escape_visible",
-    "neutralise_lines",
+    "sanitise_lines",
     "say_duration",
     "say_list",
     "say_time",

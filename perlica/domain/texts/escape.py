@@ -68,7 +68,7 @@ def clip_line(text: str, limit_code_points: int) -> str:
     return visible[: limit_code_points - 1] + "…"
 
 
-def neutralise_lines(text: str) -> str:
+def sanitise_lines(text: str) -> str:
     """A model's text in which no line can pass for a command or for one of Perlica's own headers.
 
     Lines that begin with a dot (also a full-width or an ideographic one) or with `【` get a mark in

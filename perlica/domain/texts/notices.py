@@ -9,7 +9,7 @@ from perlica.domain.ids import OperationId, TaskId, TicketId
 from perlica.domain.operation import OperationState
 from perlica.domain.task import UNMET, EndReason, TaskState
 from perlica.domain.texts.actions import label_action
-from perlica.domain.texts.escape import clip_line, neutralise_lines
+from perlica.domain.texts.escape import clip_line, sanitise_lines
 from perlica.domain.texts.faults import say_fault
 from perlica.domain.texts.language import Language, Text, say_duration
 from perlica.domain.texts.models import TROUBLES
@@ -306,10 +306,10 @@ def frame_answer(
 ) -> str:
     """A model's answer under the fixed header, and below it what was really executed.
 
-    `answer` is the model's (neutralised here), `executed` are Perlica's own lines, one for each
+    `answer` is the model's (sanitised here), `executed` are Perlica's own lines, one for each
     operation, made from its rows; `unmet` those of approvals that died.
     """
-    parts = [_ANSWER_HEADER.say(language, task=task), neutralise_lines(answer.strip("\n"))]
+    parts = [_ANSWER_HEADER.say(language, task=task), sanitise_lines(answer.strip("\n"))]
     if executed:
         parts += [_EXECUTED.say(language), *(f"- {line}" for line in executed)]
     else:

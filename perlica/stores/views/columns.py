@@ -14,7 +14,7 @@ LINE_CODE_POINTS = 200
 """How much of a text stands in a list."""
 PASSAGE_CODE_POINTS = 2_000
 """How much of a text stands in a timeline; the rest has a page of its own."""
-SHEET_CODE_POINTS = 20_000
+PAGE_CODE_POINTS = 20_000
 """How much of a text stands on a page of its own."""
 DOCUMENT_CODE_POINTS = 65_536
 """How much of a JSON document is read in order to be understood."""

@@ -54,7 +54,7 @@ class OperationView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxDeed:
+class SandboxAct:
     """What was done in or to a sandbox."""
 
     kind: str
@@ -133,13 +133,13 @@ def list_unknown(db: Database) -> tuple[OperationView, ...]:
 
 def list_in_sandbox(
     db: Database, sandbox: int, *, limit: int, before: str | None = None
-) -> tuple[SandboxDeed, ...]:
+) -> tuple[SandboxAct, ...]:
     """What was done in or to a sandbox, newest first; `before` is the last id of a page."""
     found = None if before is None else db.query_one(_PLACE, {"id": before})
     place = 2**62 if found is None else found["place"]
     bindings = {"sandbox": sandbox, "before": place, "limit": limit}
     return tuple(
-        SandboxDeed(
+        SandboxAct(
             kind=row.pop("kind"), is_write=bool(row.pop("is_write")), operation=_operation(row)
         )
         for row in read_all(db, _IN_SANDBOX, bindings)

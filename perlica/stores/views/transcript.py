@@ -7,8 +7,8 @@ from typing import Final
 from perlica.stores.database import Database, Row
 from perlica.stores.views.columns import (
     DOCUMENT_CODE_POINTS,
+    PAGE_CODE_POINTS,
     PASSAGE_CODE_POINTS,
-    SHEET_CODE_POINTS,
     Excerpt,
     excerpt,
     read_all,
@@ -86,11 +86,11 @@ WHERE calls.task_id = :task AND calls.turn_seq BETWEEN :first AND :last
 ORDER BY calls.turn_seq, calls.position LIMIT :limit
 """
 _FIND_CALL: Final = f"{_select_calls(0)} WHERE calls.id = :id"
-_SHEET: Final = f"""
-SELECT CAST(substr(content, :first, {SHEET_CODE_POINTS}) AS BLOB) AS sheet
+_PAGE: Final = f"""
+SELECT CAST(substr(content, :first, {PAGE_CODE_POINTS}) AS BLOB) AS page
 FROM tool_outputs WHERE call_id = :id
 """  # noqa: S608
-_SUMMARY_TEXT: Final = excerpt("content", SHEET_CODE_POINTS)
+_SUMMARY_TEXT: Final = excerpt("content", PAGE_CODE_POINTS)
 _SUMMARY: Final = f"SELECT {_SUMMARY_TEXT} FROM session_summaries WHERE task_id = :task"  # noqa: S608
 _LAST_ANSWER: Final = """
 SELECT created_at_ms FROM session_events WHERE kind = 'assistant'
@@ -126,15 +126,15 @@ def list_calls(db: Database, task: str, turns: Sequence[TurnView]) -> tuple[Call
 
 
 def find_call(db: Database, call: str) -> CallView | None:
-    """A call by our own id, its output without text; see `read_sheet`."""
+    """A call by our own id, its output without text; see `read_page`."""
     row = read_one(db, _FIND_CALL, {"id": call})
     return None if row is None else _call(row)
 
 
-def read_sheet(db: Database, call: str, number: int) -> str:
-    """`SHEET_CODE_POINTS` of what a call gave: sheet `number`, from 0; "" behind the end."""
-    row = read_one(db, _SHEET, {"id": call, "first": number * SHEET_CODE_POINTS + 1})
-    return "" if row is None else str(row["sheet"] or "")
+def read_page(db: Database, call: str, number: int) -> str:
+    """`PAGE_CODE_POINTS` of what a call gave: page `number`, from 0; "" behind the end."""
+    row = read_one(db, _PAGE, {"id": call, "first": number * PAGE_CODE_POINTS + 1})
+    return "" if row is None else str(row["page"] or "")
 
 
 def find_summary(db: Database, task: str) -> Excerpt | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from perlica.stores.database import Database
-from perlica.stores.views.columns import SHEET_CODE_POINTS, read_all, texts
+from perlica.stores.views.columns import PAGE_CODE_POINTS, read_all, texts
 
 MAX_REDACTED_ROWS: Final = 2_000
 """Of so many newest texts with something replaced the kinds are counted."""
@@ -48,12 +48,12 @@ CROSS JOIN tasks ON created_at_ms >= began.value AND created_at_ms < ended.value
 GROUP BY 1, 2
 """  # noqa: S608 - joined from constants only
 _IN_MESSAGES: Final = f"""
-SELECT stored_at_ms AS at_ms, CAST(substr(content, 1, {SHEET_CODE_POINTS}) AS BLOB) AS content
+SELECT stored_at_ms AS at_ms, CAST(substr(content, 1, {PAGE_CODE_POINTS}) AS BLOB) AS content
 FROM group_messages WHERE finding_count > 0 AND stored_at_ms >= :since_ms
 ORDER BY stored_at_ms DESC LIMIT :limit
 """  # noqa: S608
 _IN_OUTPUTS: Final = f"""
-SELECT created_at_ms AS at_ms, CAST(substr(content, 1, {SHEET_CODE_POINTS}) AS BLOB) AS content
+SELECT created_at_ms AS at_ms, CAST(substr(content, 1, {PAGE_CODE_POINTS}) AS BLOB) AS content
 FROM tool_outputs WHERE finding_count > 0 AND created_at_ms >= :since_ms
 ORDER BY created_at_ms DESC LIMIT :limit
 """  # noqa: S608

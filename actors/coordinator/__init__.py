@@ -1,0 +1,1 @@
+"""The task coordinator: the active task's state, dot commands, deadlines, progress."""

@@ -1,0 +1,1 @@
+"""The approval ledger: tickets are decided once, or expire."""

@@ -1,0 +1,1 @@
+"""The NapCat connection: the link, its readiness, where intake stands in the group's sequence."""

@@ -1,0 +1,1 @@
+"""The outbox: paced sending, and settling what nobody confirmed."""

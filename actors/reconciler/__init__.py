@@ -1,0 +1,1 @@
+"""The reconciler: what nobody else would notice, looked at again and again."""

@@ -1,0 +1,1 @@
+"""The path every action takes: plan, judgement, ticket, execution, recovery."""

@@ -1,0 +1,1 @@
+"""Tool families: each holds its tools, its actions and how they are carried out."""

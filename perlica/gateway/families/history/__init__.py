@@ -1,0 +1,1 @@
+"""The history family: bounded reads of the group's protected history."""

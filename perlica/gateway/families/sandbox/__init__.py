@@ -1,0 +1,1 @@
+"""The sandbox family: commands and files in sandboxes, their life, images and nodes."""

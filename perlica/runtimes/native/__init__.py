@@ -1,0 +1,1 @@
+"""The native runtime: one HTTP request to the model, one turn."""
