@@ -32,11 +32,14 @@ from perlica.domain.message import IncomingGroupMessage, Segment, SegmentKind
 from perlica.domain.sandbox import SandboxImage, SandboxSpec, SandboxState
 from perlica.domain.task import TaskState
 from perlica.domain.texts import Language
+from perlica.gateway.core.ceremony import Ceremony
 from perlica.gateway.core.gateway import Gateway, GivenCall
 from perlica.gateway.core.outcomes import Answered
 from perlica.gateway.core.policy_file import read_policy
+from perlica.gateway.core.registry import Registry
 from perlica.gateway.core.tickets import TicketIssuer
-from perlica.gateway.core.tool import Registry, ToolSettings
+from perlica.gateway.families.sandbox.family import sandbox_family
+from perlica.gateway.families.sandbox.settings import SandboxSettings
 from perlica.gateway.families.sandbox.tools import SandboxExec
 from perlica.protection import Channel, protect
 from perlica.sandboxes.memory import MemoryBackend
@@ -165,7 +168,7 @@ def _calls(gateway: Gateway, task: Task, database: Database, rounds: int) -> Ite
 @contextmanager
 def _gateway(database: Database, path: Path) -> Iterator[tuple[Gateway, Task]]:
     """A gateway with one sandbox behind a real serializer, and a task that is running."""
-    settings = parts.tool_settings(parse_config(_CONFIG), "bench")
+    settings = parts.sandbox_settings(parse_config(_CONFIG))
     nodes = Nodes({_NODE: MemoryBackend()})
     serializer = SandboxSerializer.start(
         slot=1, database_path=path, nodes=nodes, language=Language.en, alarm=Alarm()
@@ -173,27 +176,26 @@ def _gateway(database: Database, path: Path) -> Iterator[tuple[Gateway, Task]]:
     try:
         serializer.ask(Ready())
         _make_sandbox(database, nodes, settings)
-        yield (
-            Gateway(
-                database=database,
-                registry=Registry((SandboxExec(),)),
-                policy=read_policy(None),
-                settings=settings,
-                desk=TicketIssuer(
-                    database=database, owners=frozenset({_OWNER}), language=Language.en
-                ),
-                runner=SerializerRunner(
-                    serializers={1: serializer}, nodes=nodes, database=lambda: database
-                ),
-                ring_outbox=lambda: None,
-            ),
-            _begin_task(database),
+        runner = SerializerRunner(
+            serializers={1: serializer}, nodes=nodes, database=lambda: database
         )
+        registry = Registry((sandbox_family(settings, lambda _: runner, Language.en),))
+        ceremony = Ceremony(
+            database=database,
+            policy=read_policy(None),
+            issuer=TicketIssuer(
+                database=database, owners=frozenset({_OWNER}), language=Language.en
+            ),
+            executors=registry.executors(database),
+            ring_outbox=lambda: None,
+        )
+        gateway = Gateway(database=database, registry=registry, ceremony=ceremony)
+        yield gateway, _begin_task(database)
     finally:
         serializer.stop()
 
 
-def _make_sandbox(database: Database, nodes: Nodes, settings: ToolSettings) -> None:
+def _make_sandbox(database: Database, nodes: Nodes, settings: SandboxSettings) -> None:
     backend = nodes.of(_NODE)
     image = SandboxImage(
         reference="bench",
@@ -202,7 +204,7 @@ def _make_sandbox(database: Database, nodes: Nodes, settings: ToolSettings) -> N
         revision=1,
     )
     spec = SandboxSpec(
-        name=SandboxName("main"), purpose="bench", node=_NODE, limits=settings.sandbox_limits
+        name=SandboxName("main"), purpose="bench", node=_NODE, limits=settings.limits
     )
     made = backend.create(new_operation_id(), spec, image.digest)
     store = SandboxStore(database)

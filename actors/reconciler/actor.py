@@ -25,13 +25,15 @@ from perlica.domain.operation import OPEN_STATES, OperationState
 from perlica.domain.policy import Policy
 from perlica.domain.ports import SandboxRunner
 from perlica.domain.texts import Language
+from perlica.gateway.core.orders import Orders
+from perlica.gateway.core.recovery import close_interrupted
+from perlica.gateway.core.work import Executors
 from perlica.gateway.families.sandbox.orders import SandboxOrders
 from perlica.sandboxes.expiry import DUE_FOR_S, Settling
 from perlica.sandboxes.jobs import tell_unknown
 from perlica.sandboxes.keeper import Keeper
 from perlica.sandboxes.node_watch import Look, NodeWatcher
 from perlica.sandboxes.nodes import Nodes
-from perlica.sandboxes.recovery import job_to_look_up
 from perlica.stores.commands import CommandStore
 from perlica.stores.database import Database
 from perlica.stores.operations import Operation, OperationStore
@@ -55,7 +57,7 @@ class SandboxCare:
     idle_ms: int
     loss_rule: LossRule
     look_every_s: float
-    make_orders: Callable[[Database, SandboxRunner], SandboxOrders]
+    make_orders: Callable[[Orders], SandboxOrders]
     read_cluster: ReadCluster | None = None
     expire_after_due_s: float = DUE_FOR_S
 
@@ -87,6 +89,8 @@ class Reconciler(PerlicaActor):
         *,
         database_path: Path,
         make_runner: Callable[[Database], SandboxRunner],
+        make_executors: Callable[[Database], Executors],
+        make_orders: Callable[[Database, Executors], Orders],
         make_retention: Callable[[Database], Retention],
         make_disk_watch: Callable[[Database], DiskWatch],
         care: SandboxCare | None,
@@ -99,6 +103,8 @@ class Reconciler(PerlicaActor):
         super().__init__(name="reconciler", alarm=alarm)
         self._path = database_path
         self._make_runner = make_runner
+        self._make_executors = make_executors
+        self._make_orders = make_orders
         self._make_retention = make_retention
         self._make_disk_watch = make_disk_watch
         self._care = care
@@ -120,14 +126,15 @@ class Reconciler(PerlicaActor):
         self._database = Database.open(self._path)
         self._operations = OperationStore(self._database)
         self._runner = self._make_runner(self._database)
+        self._executors = self._make_executors(self._database)
+        self._orders = self._make_orders(self._database, self._executors)
         self._retention = self._make_retention(self._database)
         self._disk_watch = self._make_disk_watch(self._database)
         self._left_open = [operation.id for operation in self._operations.list_open()]
         self._handed_over: set[OperationId] = set()
-        self._orders = None if self._care is None else self._begin_care(self._care)
-        self._desk = SandboxCommandHandler(
+        self._handler = SandboxCommandHandler(
             database=self._database,
-            orders=self._orders,
+            orders=None if self._care is None else self._begin_care(self._care),
             members=self._members,
             language=self._language,
         )
@@ -151,7 +158,7 @@ class Reconciler(PerlicaActor):
             alarm=self._alarm,
             read_cluster=care.read_cluster,
         )
-        return care.make_orders(self._database, self._runner)
+        return care.make_orders(self._orders)
 
     def end(self) -> None:
         """Look no more and close the connection."""
@@ -180,7 +187,7 @@ class Reconciler(PerlicaActor):
         if command is None or command.state != "pending":
             return
         try:
-            self._desk.obey(command)
+            self._handler.obey(command)
         except StoreUnavailable as error:
             _log.warning("command waits", extra={"code": error.code})
         self._ring_outbox()
@@ -188,8 +195,7 @@ class Reconciler(PerlicaActor):
     def _look(self) -> None:
         if self._left_open:
             self._settle_left_open()
-        if self._care is not None:
-            self._take_care()
+        self._take_care()
         if self._ring.is_due():
             tell_safely(self._wires.outbox, OutboxRung())
             tell_safely(self._wires.protection, FramesWaiting())
@@ -208,13 +214,13 @@ class Reconciler(PerlicaActor):
     def _take_care(self) -> None:
         """Looks first, so that what is done next rests on them; a busy database costs a second."""
         try:
-            while not self._looks.empty():
+            while self._care is not None and not self._looks.empty():
                 self._take_look(self._looks.get())
-            if self._orders is not None:
-                self._orders.execute_approved()
-            self._keeper.tick()
+            self._orders.execute_approved()
+            if self._care is not None:
+                self._keeper.tick()
         except StoreUnavailable as error:
-            _log.warning("sandboxes not looked at", extra={"code": error.code})
+            _log.warning("not looked at what is due", extra={"code": error.code})
 
     def _take_look(self, look: Look) -> None:
         """A node that answers again can tell what became of operations."""
@@ -257,24 +263,23 @@ class Reconciler(PerlicaActor):
 
         What a task began that has ended is stopped: nobody waits for it any more.
         """
-        job = job_to_look_up(self._database, operation.id)
+        executor = self._executors.get(operation.executor)
         try:
-            if operation.state is OperationState.queued and job is not None:
-                self._runner.abandon(job)
-            elif job is None:
-                with self._database.transaction():
-                    self._close_without_sandbox(operation)
+            if operation.state is OperationState.queued:
+                if executor is None or not executor.take_back(operation.id):
+                    self._close(operation)
             elif operation.id not in self._handed_over:
-                self._runner.submit(job, stops=operation.task_id is not None)
-                self._handed_over.add(operation.id)
+                stops = operation.task_id is not None
+                if executor is None or not executor.hand_over(operation.id, stops=stops):
+                    self._close(operation)
+                else:
+                    self._handed_over.add(operation.id)
         except (PerlicaError, StaleState) as error:
             _log.info("not settled yet", extra={"operation": operation.id, "code": error.code})
 
-    def _close_without_sandbox(self, operation: Operation) -> None:
-        if operation.state is OperationState.queued:
-            self._operations.abandon(operation.id)
-        else:
-            self._operations.mark_unknown(operation.id, "crashed")
+    def _close(self, operation: Operation) -> None:
+        with self._database.transaction():
+            close_interrupted(self._database, operation)
 
     def _announce_unknown(self, operation: Operation) -> None:
         with self._database.transaction():

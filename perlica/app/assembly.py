@@ -24,6 +24,7 @@ from actors.serializer import SandboxSerializer, SerializerRunner
 from actors.session import AgentSession
 from perlica.app import parts
 from perlica.app.config import Config
+from perlica.app.families import build_families
 from perlica.app.policy_change import context_version
 from perlica.app.secrets import Secrets
 from perlica.app.supervision import Supervisor
@@ -33,13 +34,14 @@ from perlica.domain.ids import GroupId, TaskId, TicketId, UserId
 from perlica.domain.policy import Policy
 from perlica.domain.ports import SandboxRunner
 from perlica.domain.sandbox import MAX_SANDBOXES
+from perlica.gateway.core.ceremony import Ceremony
+from perlica.gateway.core.family import ToolFamily
 from perlica.gateway.core.gateway import Gateway
+from perlica.gateway.core.orders import Orders
+from perlica.gateway.core.registry import Registry
 from perlica.gateway.core.tickets import TicketIssuer
-from perlica.gateway.core.tool import Registry, Tool
-from perlica.gateway.families.history.tools import GroupRecentContext, GroupSearchHistory
-from perlica.gateway.families.sandbox.manage import SandboxManage
+from perlica.gateway.core.work import Executors
 from perlica.gateway.families.sandbox.orders import SandboxOrders
-from perlica.gateway.families.sandbox.tools import SandboxExec, SandboxRead, SandboxWrite
 from perlica.runtimes.native.runtime import NativeRuntime
 from perlica.sandboxes.nodes import Nodes
 from perlica.session.loop import AgentLoop
@@ -56,7 +58,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True, kw_only=True)
 class Assembly:
-    """Everything that one running service is made of."""
+    """Everything that one running service is made of.
+
+    `more_families` are tool families from outside, behind those of the service.
+    """
 
     config: Config
     secrets: Secrets
@@ -66,7 +71,9 @@ class Assembly:
     alarm: Alarm
     supervisor: Supervisor
     wires: Wires
+    more_families: tuple[ToolFamily, ...] = ()
     inbound: InboundQueue = field(init=False)
+    _registry: Registry = field(init=False)
 
     def __post_init__(self) -> None:
         """Make the queue between the connection's reader and intake."""
@@ -76,8 +83,11 @@ class Assembly:
         """Start all actors in order. Raises: NotStarted with the actor's name."""
         self.wires.ledger = self.supervisor.start("ledger", self._ledger, ticks=True)
         serializers = self._start_serializers()
+        make_runner = partial(self._runner, serializers)
+        families = build_families(self.config, None if self.nodes is None else make_runner)
+        self._registry = Registry((*families, *self.more_families))
         self.wires.outbox = self.supervisor.start("outbox", self._outbox, ticks=True)
-        self.wires.session = self.supervisor.start("session", lambda: self._session(serializers))
+        self.wires.session = self.supervisor.start("session", self._session)
         self.wires.coordinator = self.supervisor.start(
             "coordinator", self._coordinator, ticks=True, drains=True
         )
@@ -147,10 +157,10 @@ class Assembly:
         if ticket is not None:
             tell_safely(self.wires.coordinator, ApprovalUndeliverable(ticket=ticket, task=task))
 
-    def _session(self, serializers: Mapping[int, Ref]) -> Ref:
+    def _session(self) -> Ref:
         return AgentSession.start(
             database_path=self.database_path,
-            make_loop=lambda database: self._loop(database, serializers),
+            make_loop=self._loop,
             wires=self.wires,
             alarm=self.alarm,
         )
@@ -179,7 +189,9 @@ class Assembly:
         ages = parts.retention_ages(self.config)
         return Reconciler.start(
             database_path=self.database_path,
-            make_runner=lambda database: self._runner(database, serializers),
+            make_runner=partial(self._runner, serializers),
+            make_executors=self._registry.executors,
+            make_orders=self._orders,
             make_retention=lambda database: Retention(database, ages),
             make_disk_watch=self._disk_watch,
             care=self._care(),
@@ -209,18 +221,22 @@ class Assembly:
             expire_after_due_s=section.expire_after_due_s,
             loss_rule=parts.loss_rule(section),
             look_every_s=section.look_every_s,
-            make_orders=self._orders,
+            make_orders=self._sandbox_orders,
         )
 
-    def _orders(self, database: Database, runner: SandboxRunner) -> SandboxOrders:
+    def _sandbox_orders(self, orders: Orders) -> SandboxOrders:
+        settings = parts.sandbox_settings(self.config)
         return SandboxOrders(
+            orders=orders, settings=settings, language=self.config.service.language
+        )
+
+    def _orders(self, database: Database, executors: Executors) -> Orders:
+        return Orders(
             database=database,
-            policy=self.policy,
-            settings=parts.tool_settings(self.config, self.policy.version),
-            desk=self._ticket_issuer(database),
-            runner=runner,
+            ceremony=self._ceremony(database, executors),
+            specs=self._registry.orders(),
+            policy_version=self.policy.version,
             language=self.config.service.language,
-            ring_outbox=self._ring_outbox,
         )
 
     def _connection(self, inbound: InboundQueue) -> Ref:
@@ -237,23 +253,23 @@ class Assembly:
 
     # --- what the session's thread works with -----------------------------------------------
 
-    def _runner(self, database: Database, serializers: Mapping[int, Ref]) -> SandboxRunner:
+    def _runner(self, serializers: Mapping[int, Ref], database: Database) -> SandboxRunner:
         return SerializerRunner(
             serializers=serializers, nodes=self.nodes or Nodes({}), database=lambda: database
         )
 
-    def _loop(self, database: Database, serializers: Mapping[int, Ref]) -> AgentLoop:
+    def _loop(self, database: Database) -> AgentLoop:
         config = self.config
         language = config.service.language
         zone = parts.zone(config)
         context = InitialContext(version=config.context.version, text=config.context.text)
         return AgentLoop(
             database=database,
-            gateway=self._gateway(database, self._runner(database, serializers)),
+            gateway=self._gateway(database),
             runtime=NativeRuntime(open_client(parts.model_settings(config, self.secrets))),
             opening=Opening(
                 database=database,
-                system=build_system(context, language=language),
+                system=build_system(context, guidance=self._registry.guidance(), language=language),
                 context_version=context_version(config),
                 limits=parts.window_limits(config),
                 zone=zone,
@@ -269,15 +285,20 @@ class Assembly:
             new_transcript=lambda: Transcript(parts.wrap_settings(config)),
         )
 
-    def _gateway(self, database: Database, runner: SandboxRunner) -> Gateway:
-        config = self.config
+    def _gateway(self, database: Database) -> Gateway:
+        executors = self._registry.executors(database)
         return Gateway(
             database=database,
-            registry=Registry(self._tools()),
+            registry=self._registry,
+            ceremony=self._ceremony(database, executors),
+        )
+
+    def _ceremony(self, database: Database, executors: Executors) -> Ceremony:
+        return Ceremony(
+            database=database,
             policy=self.policy,
-            settings=parts.tool_settings(config, self.policy.version),
-            desk=self._ticket_issuer(database),
-            runner=runner,
+            issuer=self._ticket_issuer(database),
+            executors=executors,
             ring_outbox=self._ring_outbox,
         )
 
@@ -293,9 +314,3 @@ class Assembly:
 
     def _ring_outbox(self) -> None:
         tell_safely(self.wires.outbox, OutboxRung())
-
-    def _tools(self) -> tuple[Tool, ...]:
-        history: tuple[Tool, ...] = (GroupRecentContext(), GroupSearchHistory())
-        if self.nodes is None:
-            return history
-        return (SandboxExec(), SandboxRead(), SandboxWrite(), SandboxManage(), *history)

@@ -22,7 +22,8 @@ from perlica.domain.errors import Misconfigured
 from perlica.domain.ids import GroupId, UserId
 from perlica.domain.node import LossRule
 from perlica.domain.sandbox import IDLE_MS_AT_MOST, SandboxImage, SandboxLimits
-from perlica.gateway.core.tool import ToolSettings
+from perlica.gateway.families.history.settings import HistorySettings
+from perlica.gateway.families.sandbox.settings import SandboxSettings
 from perlica.protection import Channel, protect
 from perlica.session.budgets import Budgets
 from perlica.session.window import WindowLimits
@@ -165,29 +166,39 @@ def zone(config: Config) -> ZoneInfo:
     return ZoneInfo(config.service.time_zone)
 
 
-def tool_settings(config: Config, policy_version: str) -> ToolSettings:
-    """The limits that tools keep."""
-    sandbox = config.sandbox
-    limits = sandbox.limits if sandbox else None
-    return ToolSettings(
-        nodes=sandbox.node_names if sandbox else (),
-        sandbox_limits=SandboxLimits(
-            memory_bytes=limits.memory_bytes if limits else 0,
-            pids=limits.pids if limits else 0,
-            cpu_millis=limits.cpu_millis if limits else 0,
-            disk_bytes=limits.disk_bytes if limits else 0,
-            nofile=limits.nofile if limits else 0,
-        ),
-        network=sandbox.network if sandbox else "none",
-        idle_ms=idle_ms(config),
-        exec_within_s=int(sandbox.exec_within_s) if sandbox else 0,
-        output_limit_bytes=sandbox.output_limit_bytes if sandbox else 0,
-        read_limit_bytes=sandbox.file_limit_bytes if sandbox else 0,
-        history_messages=config.task.window_messages,
-        history_code_points=config.task.window_code_points,
-        history_days=config.retention.messages_days,
+def history_settings(config: Config) -> HistorySettings:
+    """The limits of reading the group's history."""
+    return HistorySettings(
+        messages=config.task.window_messages,
+        code_points=config.task.window_code_points,
+        days=config.retention.messages_days,
         zone=zone(config),
-        policy_version=policy_version,
+    )
+
+
+def sandbox_settings(config: Config) -> SandboxSettings:
+    """The limits that the sandbox tools keep.
+
+    Raises: Misconfigured when no sandbox section is there.
+    """
+    section = config.sandbox
+    if section is None:
+        raise Misconfigured("sandbox_missing", "the section [sandbox] is missing")
+    limits = section.limits
+    return SandboxSettings(
+        nodes=section.node_names,
+        limits=SandboxLimits(
+            memory_bytes=limits.memory_bytes,
+            pids=limits.pids,
+            cpu_millis=limits.cpu_millis,
+            disk_bytes=limits.disk_bytes,
+            nofile=limits.nofile,
+        ),
+        network=section.network,
+        idle_ms=idle_ms(config),
+        exec_within_s=int(section.exec_within_s),
+        output_limit_bytes=section.output_limit_bytes,
+        read_limit_bytes=section.file_limit_bytes,
     )
 
 

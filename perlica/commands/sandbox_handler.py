@@ -18,7 +18,8 @@ from perlica.domain.errors import PerlicaError, StoreUnavailable
 from perlica.domain.ids import GroupId, SandboxName, UserId
 from perlica.domain.texts import Language
 from perlica.gateway.core.caller import CommandCaller
-from perlica.gateway.families.sandbox.orders import Asked, Done, Given, SandboxOrders
+from perlica.gateway.core.orders import Asked, Done, Given
+from perlica.gateway.families.sandbox.orders import SandboxOrders
 from perlica.stores.approvals import ApprovalStore
 from perlica.stores.commands import StoredCommand
 from perlica.stores.database import Database

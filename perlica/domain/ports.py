@@ -7,7 +7,7 @@ The gateway knows nothing of Pykka: it runs a sandbox job through `SandboxRunner
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from perlica.domain.cancel import CancelToken
 from perlica.domain.ids import OperationId, RowId, SandboxName
@@ -20,6 +20,9 @@ from perlica.domain.sandbox import (
     ReadLines,
     SandboxSpec,
 )
+
+SANDBOX_EXECUTOR: Final = "sandbox"
+"""What `operations.executor` holds where a sandbox's serializer carries an operation out."""
 
 Ringer = Callable[[], None]
 """Wake somebody who reads a table; losing it costs a delay only."""

@@ -17,7 +17,7 @@ from perlica.domain.node import ANSWERING
 from perlica.domain.operation import OPEN_STATES, OperationState
 from perlica.domain.outbox import OutboxKind
 from perlica.domain.policy import Policy
-from perlica.domain.ports import Delete, JobKind, SandboxJob, SandboxRunner, Stop
+from perlica.domain.ports import SANDBOX_EXECUTOR, Delete, JobKind, SandboxJob, SandboxRunner, Stop
 from perlica.domain.texts import Language
 from perlica.domain.texts.actions import label_action
 from perlica.domain.texts.sandboxes import (
@@ -107,7 +107,11 @@ class Keeper:
 
     def _list_orders(self) -> tuple[Operation, ...]:
         found = OperationStore(self.database).list_open()
-        return tuple(operation for operation in found if operation.origin.kind != "task")
+        return tuple(
+            operation
+            for operation in found
+            if operation.origin.kind != "task" and operation.executor == SANDBOX_EXECUTOR
+        )
 
     def _job_of(self, operation: Operation) -> SandboxJob | None:
         job = job_to_look_up(self.database, operation.id)

@@ -14,7 +14,7 @@ from typing import Final
 from perlica.domain.ids import SandboxName, new_operation_id
 from perlica.domain.plan import ActionPlan, JsonValue, Level, Origin, hash_plan
 from perlica.domain.policy import Policy
-from perlica.domain.ports import Delete, JobKind, SandboxJob
+from perlica.domain.ports import SANDBOX_EXECUTOR, Delete, JobKind, SandboxJob
 from perlica.protection import Channel, Protected, protect
 from perlica.sandboxes.transitions import LIFECYCLE_IDENTITY
 from perlica.stores.audit import AuditStore
@@ -71,6 +71,7 @@ def queue_deletion(database: Database, policy: Policy, deletion: Deletion) -> Sa
             action=plan.action,
             level=level,
             identity=plan.identity,
+            executor=SANDBOX_EXECUTOR,
             plan_hash=hash_plan(plan),
             plan=_protected(plan.effect_fields()),
         )

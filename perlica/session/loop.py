@@ -7,7 +7,6 @@ tables before anything acts on it, so a step that dies is taken up again by the 
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Cancelled, Misconfigured, Refused, Retryable, StaleState
@@ -29,18 +28,11 @@ from perlica.session.transcript import (
     record_turn,
 )
 from perlica.stores.database import Database
-from perlica.stores.operations import OperationStore
-from perlica.stores.sandboxes import SandboxRow, SandboxStore
 from perlica.stores.sessions import NewCall, SessionStore, ToolCall
 from perlica.stores.tasks import Task, TaskStore
 from perlica.tasks.announcing import announce_medium
 from perlica.tasks.ending import TaskEnder
-from perlica.tasks.review import (
-    has_answered,
-    last_answer,
-    new_review,
-    unreviewed_sandboxes,
-)
+from perlica.tasks.review import due_question, has_answered, last_answer, new_review
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +40,6 @@ _NOT_INTACT = (
     "not executed: its parameters held a credential and were not kept over a restart of the"
     " service. Call it again if it is still needed."
 )
-_SANDBOX_TOOLS: Final = "sandbox_"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -142,7 +133,7 @@ class AgentLoop:
         except Refused as error:
             _log.warning("turn not kept", extra={"task": task.id, "code": error.code})
             return self._cannot_go_on(task, find_end_reason(error))
-        review = self._due_review(task) if _ends_run(turn) else ()
+        review = self._due_review(task, turn)
         answered = turn.end is EndReason.answered and not review
         task = self._write_turn(task, turn, recorded, answered=answered, review=review)
         if answered:
@@ -157,14 +148,17 @@ class AgentLoop:
         self._announce(task, ends_step=True)
         return None
 
-    def _due_review(self, task: Task) -> tuple[SandboxRow, ...]:
-        """The sandboxes of the run of work that ends now; () where it was reviewed already."""
-        sessions = SessionStore(self.database)
-        return unreviewed_sandboxes(
-            OperationStore(self.database).list_for_task(task.id),
-            sessions.list_calls(task.id),
-            sessions.list_events(task.id),
-            SandboxStore(self.database).list_living(),
+    def _due_review(self, task: Task, turn: AgentTurn) -> str:
+        """What families ask about the run of work that ends now; "" for nothing."""
+        is_answered = turn.end is EndReason.answered
+        if not turn.calls and not is_answered:
+            return ""
+        return due_question(
+            self.database,
+            task.id,
+            self.gateway.registry.reviews(),
+            tools={call.tool for call in turn.calls},
+            is_answered=is_answered,
         )
 
     def _write_turn(
@@ -174,7 +168,7 @@ class AgentLoop:
         recorded: RecordedTurn,
         *,
         answered: bool,
-        review: tuple[SandboxRow, ...],
+        review: str,
     ) -> Task:
         """One transaction: the turn's rows, results of calls that never run, usage, the move."""
         with self.database.transaction():
@@ -279,7 +273,11 @@ class AgentLoop:
     def _complete(self, task: Task) -> None:
         """The final message and the end of the task in one transaction."""
         sessions = SessionStore(self.database)
-        answer = last_answer(sessions.list_events(task.id), sessions.list_calls(task.id))
+        answer = last_answer(
+            sessions.list_events(task.id),
+            sessions.list_calls(task.id),
+            self.gateway.registry.reviews(),
+        )
         if not self.ender.complete(task, answer):
             self.ender.end(task, after=TaskState.failed, reason=EndReason.protection_failed)
 
@@ -313,10 +311,3 @@ def _new_call(call: RecordedCall) -> NewCall:
         arguments=call.arguments,
         arguments_intact=call.is_intact,
     )
-
-
-def _ends_run(turn: AgentTurn) -> bool:
-    """Whether a run of sandbox work is over with this turn: it answers, or uses other tools."""
-    if turn.calls:
-        return not any(call.tool.startswith(_SANDBOX_TOOLS) for call in turn.calls)
-    return turn.end is EndReason.answered

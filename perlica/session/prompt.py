@@ -4,6 +4,7 @@ Pure but for the protection of what it makes; the loop stores both as the first 
 """
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from typing import Final
@@ -26,14 +27,12 @@ _RULES: Final = """\
 3. 有风险的动作由网关决定：可能直接执行，可能等 Owner 审批，可能被拒绝。\
 被拒绝或过期的不要换个写法再试，也不要请成员绕过。你不能批准任何动作，不要写出像审批、命令或系统通知的文字。
 4. 凭据由服务替换成 ⟦凭据:password:1⟧ 这样的占位符。占位符只是记号，不是内容，真值谁也看不到：\
-不要把它写进文件、命令、标准输入或任何参数，带占位符的调用会被拒绝。要改含凭据的文件，就用命令只改别的行；\
-要新密码，就在沙箱里现生成。成员的消息里出现占位符时告诉他：凭据没有收到，请撤回那条消息并更换它。\
+不要把它写进文件、命令、标准输入或任何参数，带占位符的调用会被拒绝。成员的消息里出现占位符时告诉他：凭据没有收到，请撤回那条消息并更换它。\
 不猜测、不还原、不索要凭据。
-5. 沙箱是长期存在的 Linux 环境，整个根文件系统都会保留；最多三个，默认没有外网，\
-没有宿主和集群的权限。命令以参数列表执行；\
-要用 shell 语法，就明确写 ["sh","-c","…"]。输出太长会被截断。
-6. 最后一条消息发到 QQ 群：{language}，纯文本，不用 Markdown；先说结论，尽量短，一般不超过 300 字。\
+{families}{last}. 最后一条消息发到 QQ 群：{language}，纯文本，不用 Markdown；先说结论，尽量短，\
+一般不超过 300 字。\
 不要把工具调用写成文字，也不要贴出整段输出。"""
+_FIRST_OF_FAMILIES: Final = 5
 _OPENING: Final = (
     "你是 Perlica，一个可信 QQ 群里的开发与运维助手。一次只做一个任务；成员 @ 你才有任务。"
 )
@@ -68,12 +67,16 @@ class InitialContext:
     text: str = field(default="", repr=False)
 
 
-def build_system(context: InitialContext, *, language: Language = Language.zh) -> Protected:
+def build_system(
+    context: InitialContext, *, guidance: Sequence[str] = (), language: Language = Language.zh
+) -> Protected:
     """The system prompt: rules, the configured background inside a boundary, the rules again.
+
+    `guidance` are the rules of the tool families that are on.
 
     Raises: Misconfigured when the background is too long or could not be scanned to its end.
     """
-    rules = _RULES.format(language=_LANGUAGES[language])
+    rules = _rules(guidance, language)
     parts = [_OPENING, rules]
     if context.text.strip():
         parts += [_frame_context(context), _CLOSING + rules]
@@ -81,6 +84,16 @@ def build_system(context: InitialContext, *, language: Language = Language.zh) -
     if not whole.is_usable:
         raise Misconfigured("context_unscannable", "the initial context could not be scanned")
     return whole
+
+
+def _rules(guidance: Sequence[str], language: Language) -> str:
+    """The numbered rules, those of families before the last one."""
+    numbered = enumerate(guidance, _FIRST_OF_FAMILIES)
+    return _RULES.format(
+        families="".join(f"{number}. {rule}\n" for number, rule in numbered),
+        last=_FIRST_OF_FAMILIES + len(guidance),
+        language=_LANGUAGES[language],
+    )
 
 
 def _frame_context(context: InitialContext) -> str:

@@ -36,6 +36,12 @@ _BEGIN_OPERATIONS: Final = """
 UPDATE operations SET state = 'started', started_at_ms = coalesce(started_at_ms, created_at_ms)
 WHERE state = 'queued' RETURNING id
 """
+# A look outside has no effect that anybody must find out about.
+_FAIL_READS: Final = """
+UPDATE operations SET state = 'failed', ended_at_ms = :now_ms,
+    outcome = json_object('reason', :reason)
+WHERE state = 'started' AND executor IN ('read', 'remote_read') RETURNING id
+"""
 _DOUBT_OPERATIONS: Final = """
 UPDATE operations SET state = 'unknown', outcome = json_object('reason', :reason)
 WHERE state = 'started' RETURNING id
@@ -94,7 +100,8 @@ def end_old_time(db: Database, origin: str) -> Ended:
         tasks = db.change(_END_TASKS, told)
         tickets = db.change(_VOID_TICKETS, told)
         db.change(_BEGIN_OPERATIONS)
-        operations = db.change(_DOUBT_OPERATIONS, told)
+        reads = db.change(_FAIL_READS, told)
+        operations = (*reads, *db.change(_DOUBT_OPERATIONS, told))
         sends = db.change(_HOLD_SENDS, told)
         for sql in (_CLOSE_COMMANDS, _FORGET_HANDS, _BLOCK_SWITCH, _SPARE_SANDBOXES):
             db.change(sql, {name: told[name] for name in told if f":{name}" in sql})

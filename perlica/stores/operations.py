@@ -23,7 +23,10 @@ Ending = Literal[OperationState.succeeded, OperationState.failed, OperationState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewOperation:
-    """An operation to queue. `plan` is protected JSON; a High one names its ticket."""
+    """An operation to queue. `plan` is protected JSON; a High one names its ticket.
+
+    `executor` is a kind of work (`perlica.domain.operation`) or the name of an executor.
+    """
 
     id: OperationId
     origin: Origin
@@ -32,6 +35,7 @@ class NewOperation:
     action: str
     level: Level
     identity: str
+    executor: str
     plan_hash: PlanHash
     plan: Protected = field(repr=False)
     ticket_id: TicketId | None = None
@@ -48,6 +52,7 @@ class Operation:
     action: str
     level: Level
     identity: str
+    executor: str
     plan_hash: PlanHash
     plan: Protected = field(repr=False)
     ticket_id: TicketId | None
@@ -60,11 +65,11 @@ class Operation:
 
 _INSERT: Final = """
 INSERT INTO operations (id, origin_kind, origin_id, task_id, call_id, action, level, identity,
-    plan_hash, plan, protection_status, policy_version, finding_count, ticket_id, state,
+    executor, plan_hash, plan, protection_status, policy_version, finding_count, ticket_id, state,
     created_at_ms)
 VALUES (:id, :origin_kind, :origin_id, :task_id, :call_id, :action, :level, :identity,
-    :plan_hash, :plan, :protection_status, :policy_version, :finding_count, :ticket_id, 'queued',
-    :created_at_ms)
+    :executor, :plan_hash, :plan, :protection_status, :policy_version, :finding_count, :ticket_id,
+    'queued', :created_at_ms)
 RETURNING *
 """
 _START: Final = """
@@ -132,6 +137,7 @@ class OperationStore:
                 "action": operation.action,
                 "level": operation.level.value,
                 "identity": operation.identity,
+                "executor": operation.executor,
                 "plan_hash": operation.plan_hash,
                 "ticket_id": operation.ticket_id,
                 "created_at_ms": now_ms(),
@@ -230,6 +236,7 @@ def _operation(row: Row) -> Operation:
         action=row["action"],
         level=Level(row["level"]),
         identity=row["identity"],
+        executor=row["executor"],
         plan_hash=PlanHash(row["plan_hash"]),
         plan=restored(row, "plan"),
         ticket_id=row["ticket_id"],

@@ -26,6 +26,7 @@ from perlica.domain.message import IncomingGroupMessage, Segment, SegmentKind
 from perlica.domain.operation import OperationState
 from perlica.domain.outbox import OutboxKind
 from perlica.domain.plan import Level, Origin
+from perlica.domain.ports import SANDBOX_EXECUTOR
 from perlica.domain.sandbox import SandboxImage, SandboxLimits, SandboxSpec, SandboxState
 from perlica.domain.task import TaskState
 from perlica.protection import Channel, JsonValue, Protected, protect
@@ -203,8 +204,7 @@ class Seeder:
         took_ms: int = 840,
     ) -> OperationId:
         """One executed operation; without an outcome it ends as unknown."""
-        operation = new_operation_id()
-        began = datetime.now(UTC)
+        operation, began = new_operation_id(), datetime.now(UTC)
         with self.db.transaction():
             self.operations.insert_operation(
                 NewOperation(
@@ -215,6 +215,7 @@ class Seeder:
                     action=action,
                     level=level,
                     identity="sandboxd",
+                    executor=SANDBOX_EXECUTOR,
                     plan_hash=HASH,
                     plan=sealed_json(plan),
                     ticket_id=ticket,

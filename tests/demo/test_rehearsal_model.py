@@ -8,20 +8,33 @@ import requests
 from pydantic import TypeAdapter
 
 from perlica.demo.model import RehearsalModel
+from perlica.domain.sandbox import SandboxLimits
 from perlica.gateway.core.tool import Tool, schema_of
+from perlica.gateway.families.history.settings import HistorySettings
 from perlica.gateway.families.history.tools import GroupRecentContext, GroupSearchHistory
 from perlica.gateway.families.sandbox.manage import SandboxManage
+from perlica.gateway.families.sandbox.settings import SandboxSettings
 from perlica.gateway.families.sandbox.tools import SandboxExec, SandboxRead, SandboxWrite
 from tests.demo.chat_client import ask, post, read_stream, stream, work_off
 from tests.demo.peer import Json
 
+_SANDBOX = SandboxSettings(
+    nodes=("node-1",),
+    limits=SandboxLimits(memory_bytes=2**28, pids=64, cpu_millis=1000, disk_bytes=2**28, nofile=64),
+    network="none",
+    idle_ms=1,
+    exec_within_s=60,
+    output_limit_bytes=65536,
+    read_limit_bytes=65536,
+)
+_HISTORY = HistorySettings(messages=30, code_points=24_000, days=90)
 TOOLS: tuple[Tool, ...] = (
-    SandboxExec(),
-    SandboxRead(),
-    SandboxWrite(),
-    SandboxManage(),
-    GroupRecentContext(),
-    GroupSearchHistory(),
+    SandboxExec(_SANDBOX),
+    SandboxRead(_SANDBOX),
+    SandboxWrite(_SANDBOX),
+    SandboxManage(_SANDBOX),
+    GroupRecentContext(_HISTORY),
+    GroupSearchHistory(_HISTORY),
 )
 DECLARED = [
     {

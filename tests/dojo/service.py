@@ -14,8 +14,6 @@ from typing import Any, ClassVar
 
 from pydantic import ConfigDict, create_model
 
-from perlica.app import parts
-from perlica.app.config import parse_config
 from perlica.conversation import Conversation, ToolMessage, ToolSpec
 from perlica.domain.approval import digest_code
 from perlica.domain.cancel import CancelToken
@@ -24,19 +22,15 @@ from perlica.domain.ids import GroupId, TaskId, UserId, new_call_id
 from perlica.domain.message import IncomingGroupMessage, Segment, SegmentKind
 from perlica.domain.plan import ActionPlan, Level
 from perlica.domain.policy import Policy
-from perlica.domain.ports import SandboxRunner
 from perlica.domain.task import FINAL_STATES, EndReason, TaskState
 from perlica.domain.texts import Language
+from perlica.gateway.core.ceremony import Ceremony
+from perlica.gateway.core.family import ToolFamily
 from perlica.gateway.core.gateway import Gateway
+from perlica.gateway.core.registry import Registry
 from perlica.gateway.core.tickets import TicketIssuer
-from perlica.gateway.core.tool import (
-    CallContext,
-    Instant,
-    Planned,
-    Registry,
-    ToolArguments,
-    ToolResult,
-)
+from perlica.gateway.core.tool import CallContext, Planned, ToolArguments
+from perlica.gateway.core.work import Change, ToolResult
 from perlica.protection import Channel, protect
 from perlica.runtimes.contract import AgentTurn, RequestedCall
 from perlica.session.budgets import Budgets
@@ -54,20 +48,12 @@ from perlica.stores.sessions import SessionStore
 from perlica.stores.tasks import Task, TaskStore
 from perlica.tasks.ending import TaskEnder
 from perlica.tasks.review import last_answer
-from tests.app.configs import MINIMAL
 from tests.dojo.suites import MARKER, Duel, Function, Wish, World
 
 GROUP, SELF, OWNER, MEMBER = GroupId(1), UserId(10), UserId(20), UserId(21)
 _MANY = 1_000_000
 _SCOPE = "dojo"
 _CODE = re.compile(r"\.approve \S+ (\d{6})")
-
-
-class NoSandboxes:
-    """AgentDojo has none."""
-
-    def acknowledge(self, operation: str) -> None:
-        """Nothing is held anywhere."""
 
 
 class DojoArguments(ToolArguments):
@@ -96,13 +82,13 @@ class DojoTool:
             target={"function": self.name},
             scope=_SCOPE,
             effect={"arguments": given},
-            destination="dojo",
+            destination="perlica",
             expected="done",
-            policy_version=context.settings.policy_version,
+            policy_version=context.policy_version,
         )
         return Planned(
             plan=plan,
-            work=Instant(run=lambda: ToolResult(text=self.world().do(wish), source="dojo")),
+            work=Change(run=lambda _: ToolResult(text=self.world().do(wish), source="dojo")),
         )
 
 
@@ -281,23 +267,23 @@ class Service:
         )
 
     def _gateway(self) -> Gateway:
-        runner: SandboxRunner = NoSandboxes()  # type: ignore[assignment]
         risky = Level.high if self._is_guarded else Level.low
         levels = {
             (f"dojo.{function.name}", _SCOPE): Level.low if function.reads else risky
             for function in self._functions
         }
-        return Gateway(
+        tools = tuple(make_tool(function, self._current) for function in self._functions)
+        ceremony = Ceremony(
             database=self.database,
-            registry=Registry(tuple(make_tool(f, self._current) for f in self._functions)),
             policy=Policy(version="dojo", levels=levels),
-            settings=_SETTINGS,
-            desk=TicketIssuer(
+            issuer=TicketIssuer(
                 database=self.database, owners=frozenset({OWNER}), language=Language.en
             ),
-            runner=runner,
+            executors={},
             ring_outbox=lambda: None,
         )
+        registry = Registry((ToolFamily(name="dojo", tools=tools),))
+        return Gateway(database=self.database, registry=registry, ceremony=ceremony)
 
     def _current(self) -> World:
         assert self._world is not None
@@ -316,6 +302,3 @@ def play_without_gateway(duel: Duel, world: World) -> str:
 def _wish_of(ticket: Ticket) -> Wish:
     plan = json.loads(ticket.plan.content)
     return Wish(plan["target"]["function"], plan["effect"]["arguments"])
-
-
-_SETTINGS = parts.tool_settings(parse_config(MINIMAL), "dojo")

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from perlica.gateway.core.tool import ToolSettings
+from perlica.gateway.families.history.settings import HistorySettings
 from perlica.gateway.families.history.tools import _present
 from perlica.protection import Channel, protect
 from perlica.stores.messages import StoredMessage
@@ -25,7 +25,7 @@ MESSAGE = cast(
 
 
 def told(count: int, code_points: int) -> str:
-    settings = cast("ToolSettings", SimpleNamespace(zone=UTC, history_code_points=code_points))
+    settings = HistorySettings(messages=30, code_points=code_points, days=90, zone=UTC)
     text = _present((MESSAGE,) * count, settings).text
     assert isinstance(text, str)
     return text

@@ -14,12 +14,12 @@ from perlica.domain.clock import now_ms
 from perlica.domain.errors import PerlicaError
 from perlica.domain.ids import GroupId, RowId, TicketId, UserId
 from perlica.domain.plan import ActionPlan, Level, hash_plan
-from perlica.domain.ports import SandboxRunner
 from perlica.domain.texts import Language
 from perlica.gateway.core.caller import CommandCaller
-from perlica.gateway.core.execution import Execution, Executor
+from perlica.gateway.core.execution import Execution, PlanRunner
 from perlica.gateway.core.tickets import TicketIssuer
-from perlica.gateway.core.tool import Instant, Planned, ToolResult
+from perlica.gateway.core.tool import Planned
+from perlica.gateway.core.work import Change, ToolResult
 from perlica.stores.approvals import ApprovalStore
 from perlica.stores.database import Database
 from perlica.stores.migrations import check_target, migrate
@@ -28,10 +28,6 @@ from tests.race.rounds import ROUNDS, at_once
 
 GROUP, SELF, OWNER, OTHER = GroupId(1), UserId(10), UserId(20), UserId(21)
 OWNERS = frozenset({OWNER, OTHER})
-
-
-class NoRunner:
-    """These plans are done in the service itself."""
 
 
 class Hand:
@@ -54,11 +50,10 @@ class Hand:
         self.ends.append(verdict.value)
 
     def execute(self, ticket: TicketId, planned: Planned) -> None:
-        runner: SandboxRunner = NoRunner()  # type: ignore[assignment]
         with Database.open(self._path) as database:
             found = ApprovalStore(database).find_ticket(ticket)
             execution = Execution(planned=planned, caller=_caller(), level=Level.high, ticket=found)
-            Executor(database=database, runner=runner).execute(execution, CancelToken())
+            PlanRunner(database=database, executors={}).execute(execution, CancelToken())
 
     def expire(self) -> None:
         with Database.open(self._path) as database, database.transaction():
@@ -100,7 +95,7 @@ def _plan(run: Callable[[], ToolResult], number: int) -> Planned:
         expected="done",
         policy_version="1",
     )
-    return Planned(plan=plan, work=Instant(run=run))
+    return Planned(plan=plan, work=Change(run=lambda _: run()))
 
 
 def _ask(path: Path, planned: Planned) -> tuple[TicketId, str]:

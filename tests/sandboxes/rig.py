@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +40,13 @@ from perlica.domain.sandbox import IDLE_MS_AT_MOST, MAX_SANDBOXES, SandboxImage,
 from perlica.domain.task import TaskState
 from perlica.domain.texts import Language
 from perlica.gateway.core.gateway import Gateway, GivenCall
+from perlica.gateway.core.orders import Orders
 from perlica.gateway.core.outcomes import Answered
 from perlica.gateway.core.policy_file import read_policy
-from perlica.gateway.core.tickets import TicketIssuer
-from perlica.gateway.core.tool import Registry, ToolSettings
-from perlica.gateway.families.sandbox.manage import SandboxManage
+from perlica.gateway.core.registry import Registry
+from perlica.gateway.families.sandbox.family import sandbox_family
 from perlica.gateway.families.sandbox.orders import SandboxOrders
-from perlica.gateway.families.sandbox.tools import SandboxExec, SandboxRead, SandboxWrite
+from perlica.gateway.families.sandbox.settings import SandboxSettings
 from perlica.protection import Channel, protect
 from perlica.sandboxes.image import adopt_image
 from perlica.sandboxes.lifecycle import Deletion, LifecycleAction, queue_deletion
@@ -59,6 +60,7 @@ from perlica.stores.retention import Retention, RetentionAges
 from perlica.stores.sandboxes import SandboxStore
 from perlica.stores.sessions import NewCall, SessionStore
 from perlica.stores.tasks import TaskStore
+from tests.sandboxes.ceremonies import make_ceremony, make_orders
 from tests.sandboxes.stage import OLD
 
 GROUP, SELF = GroupId(600100200), UserId(10000)
@@ -127,6 +129,8 @@ class Rig:
             Reconciler.start(
                 database_path=self.path,
                 make_runner=self.runner,
+                make_executors=self._registry().executors,
+                make_orders=partial(make_orders, self._registry(), OWNERS),
                 make_retention=Retention,
                 make_disk_watch=_watch_no_disk,
                 care=SandboxCare(
@@ -136,7 +140,7 @@ class Rig:
                     expire_after_due_s=self.expire_after_due_s,
                     loss_rule=self.loss_rule,
                     look_every_s=self.look_every_s,
-                    make_orders=self._orders,
+                    make_orders=self._sandbox_orders,
                 ),
                 members=Members(group_id=GROUP, owners=frozenset(OWNERS), listed=frozenset(OWNERS)),
                 language=Language.zh,
@@ -304,45 +308,30 @@ class Rig:
         self._refs.append(ref)
         return ref
 
-    def _desk(self, database: Database) -> TicketIssuer:
-        return TicketIssuer(database=database, owners=frozenset(OWNERS), language=Language.zh)
+    def _sandbox_orders(self, orders: Orders) -> SandboxOrders:
+        return SandboxOrders(orders=orders, settings=self._settings(), language=Language.zh)
 
-    def _orders(self, database: Database, runner: SandboxRunner) -> SandboxOrders:
-        policy = read_policy(None)
-        return SandboxOrders(
-            database=database,
-            policy=policy,
-            settings=self._settings(),
-            desk=self._desk(database),
-            runner=runner,
-            language=Language.zh,
-            ring_outbox=lambda: None,
-        )
-
-    def _settings(self) -> ToolSettings:
-        return ToolSettings(
+    def _settings(self) -> SandboxSettings:
+        return SandboxSettings(
             nodes=tuple(self.backends),
-            sandbox_limits=_LIMITS,
+            limits=_LIMITS,
             network=self.network,
             idle_ms=self.idle_ms,
             exec_within_s=60,
             output_limit_bytes=65536,
             read_limit_bytes=65536,
-            history_messages=30,
-            history_code_points=24_000,
-            history_days=90,
-            policy_version=read_policy(None).version,
         )
 
+    def _registry(self) -> Registry:
+        return Registry((sandbox_family(self._settings(), self.runner, Language.zh),))
+
     def _gateway(self, database: Database) -> Gateway:
+        registry = self._registry()
+        executors = registry.executors(database)
         return Gateway(
             database=database,
-            registry=Registry((SandboxExec(), SandboxRead(), SandboxWrite(), SandboxManage())),
-            policy=read_policy(None),
-            settings=self._settings(),
-            desk=self._desk(database),
-            runner=self.runner(database),
-            ring_outbox=lambda: None,
+            registry=registry,
+            ceremony=make_ceremony(database, executors, OWNERS),
         )
 
     def _store_message(self, database: Database, text: str, kind: str, user: UserId) -> RowId:

@@ -55,6 +55,7 @@ def done(
         action=action,
         level=Level.low,
         identity="sandboxd",
+        executor="sandbox",
         plan_hash=PlanHash("0" * 64),
         plan=protect(plan, Channel.AUDIT),
         ticket_id=None,

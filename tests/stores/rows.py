@@ -21,6 +21,7 @@ from perlica.domain.ids import (
 )
 from perlica.domain.message import IncomingGroupMessage, Segment, SegmentKind
 from perlica.domain.plan import Level, Origin
+from perlica.domain.ports import SANDBOX_EXECUTOR
 from perlica.domain.sandbox import SandboxImage, SandboxLimits, SandboxSpec
 from perlica.domain.task import TaskState
 from perlica.protection import Channel, Protected, protect
@@ -200,6 +201,7 @@ def new_operation(
         action="sandbox.exec",
         level=level,
         identity="sandboxd",
+        executor=SANDBOX_EXECUTOR,
         plan_hash=HASH,
         plan=sealed_json(action="sandbox.exec"),
         ticket_id=ticket,

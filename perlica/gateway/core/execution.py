@@ -1,10 +1,13 @@
 """Carrying out a judged plan: operation row before the effect, outcome row after it.
 
-Called by the gateway with a plan that is Low or Medium, or High with its approved ticket.
+Called by the gateway and for Owners' orders, with a plan that is Low or Medium, or High with its
+approved ticket.
 """
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any, Final
 
 from perlica.domain.cancel import CancelToken
 from perlica.domain.clock import now_ms
@@ -12,31 +15,44 @@ from perlica.domain.errors import (
     Cancelled,
     OutcomeUnknown,
     PerlicaError,
+    Refused,
     StaleState,
     StoreUnavailable,
 )
 from perlica.domain.ids import CallId, OperationId, new_operation_id
 from perlica.domain.operation import OperationState
-from perlica.domain.plan import Level, hash_plan
-from perlica.domain.ports import SandboxJob, SandboxRunner
+from perlica.domain.plan import JsonValue, Level, hash_plan
 from perlica.domain.task import EndReason, TaskState
 from perlica.gateway.core.caller import Caller, TaskCaller
 from perlica.gateway.core.outcomes import Answered, CallEnd, Ended, answer, refusal
+from perlica.gateway.core.remote import call_remote
 from perlica.gateway.core.tickets import audit_detail
-from perlica.gateway.core.tool import InSandbox, Instant, Planned
+from perlica.gateway.core.tool import Planned
+from perlica.gateway.core.work import (
+    Change,
+    Executors,
+    Mandate,
+    Queued,
+    Read,
+    Remote,
+    ToolResult,
+    executor_name,
+    find_executor,
+)
 from perlica.protection import Channel, Protected, protect
 from perlica.stores.approvals import ApprovalStore, Ticket
 from perlica.stores.audit import AuditStore
 from perlica.stores.database import Database
-from perlica.stores.operations import NewOperation, OperationStore
+from perlica.stores.operations import Ending, NewOperation, OperationStore
 from perlica.stores.sessions import SessionStore
 from perlica.stores.tasks import TaskStore
 
-_UNKNOWN = (
+_SOURCE: Final = "perlica gateway"
+_UNKNOWN: Final = (
     "the outcome is unknown: it may have happened. It is not repeated; an Owner has to look"
     " (.recovery)."
 )
-_TOO_LATE = "not executed: its approval is used up or expired, or it moved on"
+_TOO_LATE: Final = "not executed: its approval is used up or expired, or it moved on"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +66,16 @@ class Execution:
     operation: OperationId = field(default_factory=new_operation_id)
 
 
+class NotBegun(PerlicaError):
+    """Nothing was done and no row is left: the call has no operation."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Executor:
+class PlanRunner:
     """Executes plans, never words; one operation for each call or ticket, ever."""
 
     database: Database
-    runner: SandboxRunner
+    executors: Executors
 
     def execute(self, execution: Execution, cancel: CancelToken) -> CallEnd:
         """Do it and say how it ended.
@@ -63,59 +83,126 @@ class Executor:
         Raises: Cancelled when the task was cancelled meanwhile; StoreUnavailable when nothing
         could be written, so that the step has to be taken up again.
         """
-        work = execution.planned.work
+        operation = execution.operation
         try:
-            if isinstance(work, Instant):
-                return self._run_instant(execution, work)
-            job = self.queue(execution, work)
+            result = self.perform(execution, cancel)
         except StaleState:
             return refusal(_TOO_LATE)
-        except StoreUnavailable:
-            raise
-        except PerlicaError as error:
-            return refusal(error.text)
-        return self._run_job(execution, work, job, cancel)
-
-    def _run_instant(self, execution: Execution, work: Instant) -> CallEnd:
-        operation = execution.operation
-        with self.database.transaction():
-            self._insert(execution)
-            operations = OperationStore(self.database)
-            operations.start(operation)
-            result = work.run()
-            state = OperationState.failed if result.failed else OperationState.succeeded
-            operations.finish(operation, state, audit_detail({}))
-        return answer(result.text, source=result.source, failed=result.failed, operation=operation)
-
-    def queue(self, execution: Execution, work: InSandbox) -> SandboxJob:
-        """Write it down as queued and spend its ticket; the job that somebody has to hand over.
-
-        Raises: StaleState when its ticket is used up, and what the schema refuses.
-        """
-        with self.database.transaction():
-            self._insert(execution)
-            return work.prepare(execution.operation)
-
-    def _run_job(
-        self, execution: Execution, work: InSandbox, job: SandboxJob, cancel: CancelToken
-    ) -> CallEnd:
-        operation = execution.operation
-        try:
-            outcome = self.runner.run(job, cancel, within_s=work.within_s)
         except OutcomeUnknown:
             return unknown_end(operation, execution.level)
         except (Cancelled, StoreUnavailable):
             raise
+        except NotBegun as error:
+            return refusal(error.text)
         except PerlicaError as error:
-            self._give_back(job)
-            return answer(error.text, source="perlica gateway", failed=True, operation=operation)
-        result = work.present(outcome)
+            return answer(error.text, source=_SOURCE, failed=True, operation=operation)
         return answer(result.text, source=result.source, failed=result.failed, operation=operation)
 
-    def _give_back(self, job: SandboxJob) -> None:
-        """A job that no worker ever took leaves nothing queued behind."""
-        with suppress(StaleState):
-            self.runner.abandon(job)
+    def perform(self, execution: Execution, cancel: CancelToken) -> ToolResult:
+        """Do it; its operation's row says how it ended.
+
+        Raises:
+            NotBegun: something forbids it; there is no operation.
+            StaleState: its ticket is used up, or its task has moved on; there is no operation.
+            StoreUnavailable: nothing could be written.
+            Cancelled, Refused, Retryable, Misconfigured, OutcomeUnknown: how the operation ended.
+        """
+        work = execution.planned.work
+        match work:
+            case Read():
+                return self._read(execution, work)
+            case Change():
+                return self._change(execution, work)
+            case Remote():
+                return self._call(execution, work, cancel)
+            case Queued():
+                job = self.queue(execution, work)
+                return self._run_job(work, job, cancel)
+
+    def queue(self, execution: Execution, work: Queued) -> Any:  # noqa: ANN401
+        """Write it down as queued and spend its ticket; the job that somebody has to hand over.
+
+        Raises: StaleState when its ticket is used up, NotBegun for what the schema refuses.
+        """
+        with _nothing_begun():
+            find_executor(self.executors, work.executor)
+            with self.database.transaction():
+                self._insert(execution)
+                return work.prepare(execution.operation)
+
+    # --- kinds of work ----------------------------------------------------------------------
+
+    def _read(self, execution: Execution, work: Read) -> ToolResult:
+        """Look first, without the lock; the row says afterwards what was looked at."""
+        with _nothing_begun():
+            result = work.run()
+            with self.database.transaction():
+                self._insert(execution)
+                self._finish(execution, result)
+        return result
+
+    def _change(self, execution: Execution, work: Change) -> ToolResult:
+        ticket = execution.ticket
+        mandate = Mandate(operation=execution.operation, ticket=ticket.id if ticket else None)
+        with _nothing_begun(), self.database.transaction():
+            self._insert(execution)
+            OperationStore(self.database).start(execution.operation)
+            result = work.run(mandate)
+            if result.failed:
+                raise Refused("not_executed", "it could not be done; nothing was changed")
+            self._end(execution, OperationState.succeeded, {})
+        return result
+
+    def _call(self, execution: Execution, work: Remote, cancel: CancelToken) -> ToolResult:
+        """Row `started` is committed; the call without any lock; its outcome is committed."""
+        with _nothing_begun(), self.database.transaction():
+            self._insert(execution)
+            OperationStore(self.database).start(execution.operation)
+        try:
+            result = call_remote(work, execution.operation, cancel)
+        except OutcomeUnknown as error:
+            with self.database.transaction():
+                OperationStore(self.database).mark_unknown(execution.operation, error.code)
+            raise
+        except Cancelled:
+            if not cancel.is_leaving:
+                self._commit_end(execution, OperationState.cancelled, {})
+            raise
+        except PerlicaError as error:
+            self._commit_end(execution, OperationState.failed, {"reason": error.code})
+            raise
+        self._commit_end(
+            execution, OperationState.failed if result.failed else OperationState.succeeded, {}
+        )
+        return result
+
+    def _run_job(self, work: Queued, job: Any, cancel: CancelToken) -> ToolResult:  # noqa: ANN401
+        executor = find_executor(self.executors, work.executor)
+        try:
+            outcome = executor.run(job, cancel, within_s=work.within_s)
+        except (OutcomeUnknown, Cancelled, StoreUnavailable):
+            raise
+        except PerlicaError:
+            # A job that no worker ever took leaves nothing queued behind.
+            with suppress(StaleState):
+                executor.give_back(job)
+            raise
+        return work.present(outcome)
+
+    # --- rows -------------------------------------------------------------------------------
+
+    def _finish(self, execution: Execution, result: ToolResult) -> None:
+        OperationStore(self.database).start(execution.operation)
+        self._end(
+            execution, OperationState.failed if result.failed else OperationState.succeeded, {}
+        )
+
+    def _commit_end(self, execution: Execution, state: Ending, facts: dict[str, JsonValue]) -> None:
+        with self.database.transaction():
+            self._end(execution, state, facts)
+
+    def _end(self, execution: Execution, state: Ending, facts: dict[str, JsonValue]) -> None:
+        OperationStore(self.database).finish(execution.operation, state, audit_detail(facts))
 
     def _insert(self, execution: Execution) -> None:
         """The operation's row, the ticket's consumption and the call's move, all or nothing."""
@@ -133,6 +220,7 @@ class Executor:
                 action=plan.action,
                 level=execution.level,
                 identity=plan.identity,
+                executor=executor_name(execution.planned.work),
                 plan_hash=plan_hash,
                 plan=_stored_plan(execution.planned),
                 ticket_id=ticket.id if ticket else None,
@@ -151,6 +239,20 @@ class Executor:
             operation_id=execution.operation,
             level=execution.level,
         )
+
+
+@contextmanager
+def _nothing_begun() -> Iterator[None]:
+    """What is refused inside leaves no row: it is told apart from a failure of the work itself.
+
+    Raises: NotBegun with the code and text of any other of our errors.
+    """
+    try:
+        yield
+    except (StaleState, StoreUnavailable):
+        raise
+    except PerlicaError as error:
+        raise NotBegun(error.code, error.text, remedy=error.remedy) from error
 
 
 def _stored_plan(planned: Planned) -> Protected:
@@ -185,5 +287,5 @@ def unknown_end(operation: OperationId, level: Level) -> CallEnd:
     """An unknown High ends the task; anything else is told to the model and not repeated."""
     if level is Level.high:
         return Ended(reason=EndReason.outcome_unknown, operation=operation)
-    told: Answered = answer(_UNKNOWN, source="perlica gateway", failed=True, operation=operation)
+    told: Answered = answer(_UNKNOWN, source=_SOURCE, failed=True, operation=operation)
     return told

@@ -4,7 +4,6 @@ The agent loop calls it for each call of a turn; models reach nothing but this.
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -12,21 +11,21 @@ from pydantic import ValidationError
 from perlica.conversation import ToolSpec
 from perlica.domain.approval import TicketState
 from perlica.domain.cancel import CancelToken
-from perlica.domain.errors import Blocked, PerlicaError, Refused, StaleState, StoreUnavailable
+from perlica.domain.errors import PerlicaError, Refused, StaleState, StoreUnavailable
 from perlica.domain.ids import CallId, OperationId
-from perlica.domain.plan import Level, hash_plan
-from perlica.domain.policy import Policy
-from perlica.domain.ports import Ringer, SandboxRunner
+from perlica.domain.plan import Level
 from perlica.gateway.core.caller import TaskCaller
-from perlica.gateway.core.execution import Execution, Executor
+from perlica.gateway.core.ceremony import Ceremony
+from perlica.gateway.core.execution import Execution
 from perlica.gateway.core.outcomes import Answered, CallEnd, Suspended, refusal
-from perlica.gateway.core.placeholders import refuse_placeholders
 from perlica.gateway.core.recovery import CallRecovery
-from perlica.gateway.core.tickets import TicketIssuer, audit_detail, seal_plan
-from perlica.gateway.core.tool import CallContext, Planned, Registry, ToolSettings, schema_of
+from perlica.gateway.core.registry import Registry
+from perlica.gateway.core.tickets import audit_detail
+from perlica.gateway.core.tool import CallContext, Planned, schema_of
 from perlica.stores.approvals import MAX_ATTEMPTS, ApprovalStore, Ticket
 from perlica.stores.audit import AuditStore
 from perlica.stores.database import Database
+from perlica.stores.operations import OperationStore
 from perlica.stores.tasks import Task
 
 _MOST_FAULTS = 8
@@ -47,11 +46,7 @@ class Gateway:
 
     database: Database
     registry: Registry
-    policy: Policy
-    settings: ToolSettings
-    desk: TicketIssuer
-    runner: SandboxRunner
-    ring_outbox: Ringer
+    ceremony: Ceremony
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools as they are declared to the model."""
@@ -77,16 +72,17 @@ class Gateway:
         """
         caller = TaskCaller(task=task, call=call.id)
         try:
-            planned, level = self._plan_and_judge(call, caller)
+            planned = self._plan(call, caller)
+            level = self.ceremony.judge(planned)
             if level is Level.high:
                 before_asking()
-                return self._ask(caller, planned)
+                return Suspended(ticket=self.ceremony.ask(caller, planned))
         except (StoreUnavailable, StaleState):
             raise
         except PerlicaError as error:
             return self._refuse(caller, error)
         execution = Execution(planned=planned, caller=caller, level=level)
-        return self._executor().execute(execution, cancel)
+        return self.ceremony.runner.execute(execution, cancel)
 
     def resume(self, task: Task, call: GivenCall, cancel: CancelToken) -> CallEnd:
         """Go on with a call that waited: execute it once if its ticket says so.
@@ -117,34 +113,21 @@ class Gateway:
 
         Raises: Cancelled when the task was cancelled meanwhile; StoreUnavailable.
         """
-        settings = self.settings
-        recovery = CallRecovery(
-            database=self.database, runner=self.runner, exec_within_s=settings.exec_within_s
-        )
+        recovery = CallRecovery(database=self.database, executors=self.ceremony.executors)
         return recovery.recover(call.id, cancel)
 
     def acknowledge(self, operation: OperationId) -> None:
-        """The result is committed; the backend may forget its copy of the output."""
-        self.runner.acknowledge(operation)
+        """The result is committed; the executor may forget its copy of the output."""
+        found = OperationStore(self.database).find(operation)
+        executor = None if found is None else self.ceremony.executors.get(found.executor)
+        if executor is not None:
+            executor.acknowledge(operation)
+
+    def ring_outbox(self) -> None:
+        """Something was written for the group."""
+        self.ceremony.ring_outbox()
 
     # --- steps ------------------------------------------------------------------------------
-
-    def _executor(self) -> Executor:
-        return Executor(database=self.database, runner=self.runner)
-
-    def _plan_and_judge(self, call: GivenCall, caller: TaskCaller) -> tuple[Planned, Level]:
-        """What would be done, and the policy's word on it. Raises: Refused, Blocked and others."""
-        planned = self._plan(call, caller)
-        plan = planned.plan
-        hash_plan(plan)
-        if not planned.only_reads_here:
-            refuse_placeholders(plan)
-        level = self.policy.judge(plan.action, plan.scope)
-        if level is Level.block:
-            raise Blocked("blocked", f"blocked by policy: {plan.action} in {plan.scope}")
-        if planned.goes_outside:
-            seal_plan(plan)
-        return planned, level
 
     def _plan(self, call: GivenCall, caller: TaskCaller) -> Planned:
         tool = self.registry.find(call.tool)
@@ -155,47 +138,28 @@ class Gateway:
             arguments = tool.arguments.model_validate_json(call.arguments_json)
         except ValidationError as error:
             raise Refused("bad_arguments", _explain(error)) from None
-        context = CallContext(caller=caller, database=self.database, settings=self.settings)
+        context = CallContext(
+            caller=caller,
+            database=self.database,
+            policy_version=self.ceremony.policy.version,
+        )
         return tool.plan(arguments, context)
-
-    def _ask(
-        self, caller: TaskCaller, planned: Planned, *, replaces: Ticket | None = None
-    ) -> Suspended:
-        ticket = self.desk.ask(caller, planned.plan, replaces=replaces)
-        self.ring_outbox()
-        return Suspended(ticket=ticket)
 
     def _execute_approved(
         self, caller: TaskCaller, call: GivenCall, ticket: Ticket, cancel: CancelToken
     ) -> CallEnd:
         """Rebuild the plan from current facts; only the very same plan is what was approved."""
         try:
-            self.desk.require_owner(ticket)
-            planned, level = self._plan_and_judge(call, caller)
-            if level is not Level.high:
-                raise Refused("policy_changed", "the policy changed after the approval was asked")
-            seal_plan(planned.plan)
-            if hash_plan(planned.plan) != ticket.plan_hash:
-                return self._ask(caller, planned, replaces=ticket)
+            execution = self.ceremony.redeem(ticket, lambda: (caller, self._plan(call, caller)))
         except (StoreUnavailable, StaleState):
             raise
         except PerlicaError as error:
-            self.desk.void(ticket, error.code)
-            self.ring_outbox()
             return self._refuse(caller, error)
-        execution = Execution(planned=planned, caller=caller, level=Level.high, ticket=ticket)
-        end = self._executor().execute(execution, cancel)
-        self._void_unspent(ticket)
+        if not isinstance(execution, Execution):
+            return Suspended(ticket=execution)
+        end = self.ceremony.runner.execute(execution, cancel)
+        self.ceremony.void_unspent(ticket)
         return end
-
-    def _void_unspent(self, ticket: Ticket) -> None:
-        """An approval that came too late to be spent: its Owner is told that nothing was done."""
-        current = ApprovalStore(self.database).find_ticket(ticket.id)
-        if current is None or current.state is not TicketState.approved:
-            return
-        with suppress(StaleState):
-            self.desk.void(current, "not_spent")
-        self.ring_outbox()
 
     def _refuse(self, caller: TaskCaller, error: PerlicaError) -> Answered:
         with self.database.transaction():

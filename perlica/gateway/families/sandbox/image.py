@@ -5,16 +5,16 @@ Planned from the tables like every tool call; no tool reaches this, only an Owne
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from perlica.domain.errors import Refused
-from perlica.domain.ids import OperationId, TicketId
 from perlica.domain.node import ANSWERING
 from perlica.domain.plan import ActionPlan, JsonValue
 from perlica.domain.sandbox import HeldImage, SandboxImage
-from perlica.gateway.core.tool import CallContext, Instant, Planned, ToolResult
+from perlica.gateway.core.tool import Planned
+from perlica.gateway.core.work import Change, Mandate, ToolResult
 from perlica.gateway.families.sandbox.facts import current_image
+from perlica.gateway.families.sandbox.settings import SandboxContext
 from perlica.protection import Channel, protect
 from perlica.sandboxes import image_switch
 from perlica.stores.image_switches import Doomed, ImageSwitchStore, NewSwitch
@@ -29,15 +29,7 @@ _DIGEST: Final = re.compile(r"(?:sha256:)?([0-9a-f]{12,64})")
 _SOURCE: Final = "sandbox image"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Payment:
-    """The ticket that pays for a switch and the operation that carries it out."""
-
-    ticket: TicketId
-    operation: OperationId
-
-
-def plan_introduction(context: CallContext, introduction: str) -> Planned:
+def plan_introduction(context: SandboxContext, introduction: str) -> Planned:
     """Another introduction of the same image: only the revision grows.
 
     Raises: Refused while the image is being switched.
@@ -48,7 +40,7 @@ def plan_introduction(context: CallContext, introduction: str) -> Planned:
     if not text.content:
         raise Refused("bad_introduction", "the introduction is empty or could not be checked")
 
-    def run() -> ToolResult:
+    def run(_mandate: Mandate) -> ToolResult:
         changed = SandboxImage(
             reference=image.reference,
             digest=image.digest,
@@ -58,7 +50,7 @@ def plan_introduction(context: CallContext, introduction: str) -> Planned:
         SandboxStore(context.database).set_image(changed)
         return ToolResult(text=f"revision {changed.revision}", source=_SOURCE)
 
-    return _instant(
+    return _change(
         context,
         INTRODUCE,
         target={"image_digest": image.digest, "image_revision": image.revision},
@@ -67,17 +59,17 @@ def plan_introduction(context: CallContext, introduction: str) -> Planned:
     )
 
 
-def plan_retry(context: CallContext) -> Planned:
+def plan_retry(context: SandboxContext) -> Planned:
     """Let a blocked switch go on. Raises: Refused when none is blocked."""
     switch = ImageSwitchStore(context.database).current()
     if switch is None:
         raise Refused("nothing_blocked", "no image switch is blocked")
 
-    def run() -> ToolResult:
+    def run(_mandate: Mandate) -> ToolResult:
         image_switch.retry(context.database)
         return ToolResult(text="goes on", source=_SOURCE)
 
-    return _instant(
+    return _change(
         context,
         RETRY,
         target={"switch": switch.id, "image_digest": switch.digest},
@@ -86,13 +78,11 @@ def plan_retry(context: CallContext) -> Planned:
     )
 
 
-def plan_switch(
-    context: CallContext, digest: str, introduction: str, payment: Payment | None = None
-) -> Planned:
+def plan_switch(context: SandboxContext, digest: str, introduction: str) -> Planned:
     """Another image: bound to its digest and to exactly the sandboxes that it destroys.
 
-    `digest` may be its beginning (12 digits or more) of an image that every node holds. Without
-    `payment` the plan can be asked for, not carried out.
+    `digest` may be its beginning (12 digits or more) of an image that every node holds. It is
+    carried out by a ticket alone.
 
     Raises: Refused when there is no such image, one sandbox is being made, or a switch is under
     way.
@@ -104,14 +94,14 @@ def plan_switch(
         raise Refused("same_image", "this image is in force already")
     doomed = image_switch.find_doomed(context.database)
 
-    def run() -> ToolResult:
-        if payment is None:
+    def run(mandate: Mandate) -> ToolResult:
+        if mandate.ticket is None:
             raise Refused("not_paid", "a switch needs its ticket")
         image_switch.begin(
             context.database,
             NewSwitch(
-                ticket=payment.ticket,
-                operation=payment.operation,
+                ticket=mandate.ticket,
+                operation=mandate.operation,
                 reference=held.reference,
                 digest=held.digest,
                 introduction=protect(introduction, Channel.TOOL_ARGUMENTS),
@@ -121,7 +111,7 @@ def plan_switch(
         )
         return ToolResult(text=f"{len(doomed)} sandboxes are destroyed", source=_SOURCE)
 
-    return _instant(
+    return _change(
         context,
         SWITCH,
         target={"image_digest": held.digest, "reference": held.reference},
@@ -139,12 +129,12 @@ def _shown(doomed: tuple[Doomed, ...]) -> list[JsonValue]:
     return [{"name": d.name, "instance": d.instance, "node": d.node} for d in doomed]
 
 
-def _refuse_while_switching(context: CallContext) -> None:
+def _refuse_while_switching(context: SandboxContext) -> None:
     if ImageSwitchStore(context.database).current() is not None:
         raise Refused("image_switching", "the image is being switched")
 
 
-def _find_held(context: CallContext, digest: str) -> HeldImage:
+def _find_held(context: SandboxContext, digest: str) -> HeldImage:
     """The image that a word means, if every node that answers holds it by its last look."""
     match = _DIGEST.fullmatch(digest.lower())
     if match is None:
@@ -170,13 +160,13 @@ def _find_held(context: CallContext, digest: str) -> HeldImage:
     return next(iter(found.values()))
 
 
-def _instant(
-    context: CallContext,
+def _change(
+    context: SandboxContext,
     action: str,
     *,
     target: dict[str, JsonValue],
     effect: dict[str, JsonValue],
-    run: Callable[[], ToolResult],
+    run: Callable[[Mandate], ToolResult],
 ) -> Planned:
     plan = ActionPlan(
         action=action,
@@ -187,6 +177,6 @@ def _instant(
         effect=effect,
         destination=f"nodes:{','.join(context.settings.nodes)}",
         expected=action,
-        policy_version=context.settings.policy_version,
+        policy_version=context.policy_version,
     )
-    return Planned(plan=plan, work=Instant(run=run))
+    return Planned(plan=plan, work=Change(run=run))

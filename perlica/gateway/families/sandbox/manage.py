@@ -4,6 +4,7 @@ Creation shows introduction, digest and revision of the global image; deletion i
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -12,17 +13,19 @@ from perlica.domain.clock import now_ms
 from perlica.domain.errors import Refused
 from perlica.domain.ids import OperationId
 from perlica.domain.plan import ActionPlan, JsonValue
-from perlica.domain.ports import Create, Delete, JobKind, JobOutcome, SandboxJob, Stop
+from perlica.domain.ports import (
+    SANDBOX_EXECUTOR,
+    Create,
+    Delete,
+    JobKind,
+    JobOutcome,
+    SandboxJob,
+    Stop,
+)
 from perlica.domain.sandbox import SandboxImage, SandboxSpec, check_name
 from perlica.domain.texts import Language, say_duration
-from perlica.gateway.core.tool import (
-    CallContext,
-    InSandbox,
-    Instant,
-    Planned,
-    ToolArguments,
-    ToolResult,
-)
+from perlica.gateway.core.tool import CallContext, Planned, ToolArguments
+from perlica.gateway.core.work import Change, Mandate, Queued, Read, ToolResult
 from perlica.gateway.families.sandbox.facts import (
     current_image,
     find_usable,
@@ -31,6 +34,7 @@ from perlica.gateway.families.sandbox.facts import (
     refuse_writes_while_unknown,
 )
 from perlica.gateway.families.sandbox.nodes import choose_node
+from perlica.gateway.families.sandbox.settings import SandboxContext, SandboxSettings
 from perlica.protection import Channel, protect
 from perlica.sandboxes.expiry import left_ms
 from perlica.stores.sandboxes import SandboxRow, SandboxStore
@@ -56,6 +60,7 @@ class ManageArguments(ToolArguments):
     )
 
 
+@dataclass(frozen=True, slots=True)
 class SandboxManage:
     """Manage sandboxes."""
 
@@ -68,21 +73,23 @@ class SandboxManage:
         " waits for an Owner."
     )
     arguments: ClassVar[type[ToolArguments]] = ManageArguments
+    settings: SandboxSettings
 
     def plan(self, arguments: ManageArguments, context: CallContext) -> Planned:
         """See Tool."""
         match arguments.action:
             case "image":
-                return _instant(context, "sandbox.image", lambda: _show_image(context))
+                return _look(context, "sandbox.image", lambda: _show_image(context))
             case "list":
-                return _instant(context, "sandbox.list", lambda: _show_list(context))
+                within = self.settings.within(context)
+                return _look(context, "sandbox.list", lambda: _show_list(within))
             case "create":
-                return _plan_create(arguments, context)
+                return _plan_create(arguments, self.settings.within(context))
             case "describe":
                 return _plan_describe(arguments, context)
             case "keep":
                 row = find_usable(context, arguments.name)
-                return _instant(context, "sandbox.keep", lambda: _said("kept as it is"), row=row)
+                return _look(context, "sandbox.keep", lambda: _said("kept as it is"), row=row)
             case "stop":
                 return _plan_stop(arguments, context)
             case "delete":
@@ -93,15 +100,24 @@ def _said(text: str) -> ToolResult:
     return ToolResult(text=text, source=_SOURCE)
 
 
-def _instant(
+def _look(
     context: CallContext,
     action: str,
     run: Callable[[], ToolResult],
     *,
     row: SandboxRow | None = None,
-    effect: dict[str, JsonValue] | None = None,
 ) -> Planned:
-    plan = ActionPlan(
+    return Planned(plan=_plan_of(context, action, row=row), work=Read(run=run))
+
+
+def _plan_of(
+    context: CallContext,
+    action: str,
+    *,
+    row: SandboxRow | None,
+    effect: dict[str, JsonValue] | None = None,
+) -> ActionPlan:
+    return ActionPlan(
         action=action,
         origin=context.origin,
         identity="perlica",
@@ -110,9 +126,8 @@ def _instant(
         effect=effect or {},
         destination="perlica",
         expected=action,
-        policy_version=context.settings.policy_version,
+        policy_version=context.policy_version,
     )
-    return Planned(plan=plan, work=Instant(run=run))
 
 
 def _describe_image(image: SandboxImage) -> str:
@@ -126,7 +141,7 @@ def _show_image(context: CallContext) -> ToolResult:
     return _said(_describe_image(current_image(context)))
 
 
-def _show_list(context: CallContext) -> ToolResult:
+def _show_list(context: SandboxContext) -> ToolResult:
     rows = SandboxStore(context.database).list_living()
     if not rows:
         return _said("there is no sandbox")
@@ -143,7 +158,7 @@ def _describe_row(row: SandboxRow, now: int, idle_ms: int) -> str:
     )
 
 
-def _plan_create(arguments: ManageArguments, context: CallContext) -> Planned:
+def _plan_create(arguments: ManageArguments, context: SandboxContext) -> Planned:
     name = check_name(arguments.name)
     image = current_image(context)
     if SandboxStore(context.database).find_living(name) is not None:
@@ -152,7 +167,7 @@ def _plan_create(arguments: ManageArguments, context: CallContext) -> Planned:
         name=name,
         purpose=arguments.purpose,
         node=choose_node(context, arguments.node),
-        limits=context.settings.sandbox_limits,
+        limits=context.settings.limits,
         network=context.settings.network,
         idle_ms=context.settings.idle_ms,
     )
@@ -175,7 +190,7 @@ def _plan_create(arguments: ManageArguments, context: CallContext) -> Planned:
         },
         destination=f"node:{spec.node}",
         expected="created",
-        policy_version=context.settings.policy_version,
+        policy_version=context.policy_version,
         display={"purpose": arguments.purpose},
     )
 
@@ -195,14 +210,14 @@ def _plan_create(arguments: ManageArguments, context: CallContext) -> Planned:
 def _plan_describe(arguments: ManageArguments, context: CallContext) -> Planned:
     row = find_usable(context, arguments.name)
 
-    def run() -> ToolResult:
+    def run(_mandate: Mandate) -> ToolResult:
         purpose = protect(arguments.purpose, Channel.TOOL_ARGUMENTS)
         SandboxStore(context.database).set_purpose(row.id, purpose)
         return _said(f"purpose of {row.name} changed")
 
-    return _instant(
-        context, "sandbox.describe", run, row=row, effect={"purpose": arguments.purpose}
-    )
+    effect: dict[str, JsonValue] = {"purpose": arguments.purpose}
+    plan = _plan_of(context, "sandbox.describe", row=row, effect=effect)
+    return Planned(plan=plan, work=Change(run=run))
 
 
 def _plan_stop(arguments: ManageArguments, context: CallContext) -> Planned:
@@ -236,7 +251,7 @@ def _lifecycle(
         effect={"files": "destroyed" if kind is JobKind.delete else "kept"},
         destination=f"node:{row.node}",
         expected=kind.value,
-        policy_version=context.settings.policy_version,
+        policy_version=context.policy_version,
         display=display or {},
     )
 
@@ -256,5 +271,10 @@ def _in_sandbox(
 ) -> Planned:
     return Planned(
         plan=plan,
-        work=InSandbox(prepare=prepare, present=present, within_s=_LIFECYCLE_WITHIN_S),
+        work=Queued(
+            executor=SANDBOX_EXECUTOR,
+            prepare=prepare,
+            present=present,
+            within_s=_LIFECYCLE_WITHIN_S,
+        ),
     )

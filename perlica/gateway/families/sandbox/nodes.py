@@ -11,7 +11,9 @@ from perlica.domain.ids import RowId
 from perlica.domain.node import ANSWERING, GIVEN_UP, NodeState
 from perlica.domain.plan import ActionPlan, JsonValue
 from perlica.domain.texts import Language
-from perlica.gateway.core.tool import CallContext, Instant, Planned, ToolResult
+from perlica.gateway.core.tool import CallContext, Planned
+from perlica.gateway.core.work import Change, Mandate, ToolResult
+from perlica.gateway.families.sandbox.settings import SandboxContext
 from perlica.sandboxes.repairs import Repairs
 from perlica.stores.nodes import NodeStore
 from perlica.stores.orphans import Orphan, OrphanStore
@@ -22,7 +24,7 @@ DELETE_ORPHAN: Final = "orphan.delete"
 _SOURCE: Final = "nodes"
 
 
-def choose_node(context: CallContext, wanted: str) -> str:
+def choose_node(context: SandboxContext, wanted: str) -> str:
     """The wanted node, or of those that answer the one with the fewest sandboxes.
 
     Raises: Refused when there is none, or the wanted one cannot take a sandbox now.
@@ -51,7 +53,7 @@ def _find_fault(context: CallContext, name: str) -> str:
     return ""
 
 
-def plan_write_off(context: CallContext, name: str, language: Language) -> Planned:
+def plan_write_off(context: SandboxContext, name: str, language: Language) -> Planned:
     """Give a node up: its sandboxes are lost, their slots are free.
 
     Raises: Refused while the node answers, or has not been silent for long enough.
@@ -67,7 +69,7 @@ def plan_write_off(context: CallContext, name: str, language: Language) -> Plann
     verdict = node.state.value if node is not None and is_configured else "not configured"
     since_ms = node.since_ms if node is not None else 0
 
-    def run() -> ToolResult:
+    def run(_mandate: Mandate) -> ToolResult:
         repairs = Repairs(context.database, language)
         evidence = {**(node.evidence if node else {}), "by": str(context.requester)}
         for row in rows:
@@ -80,7 +82,7 @@ def plan_write_off(context: CallContext, name: str, language: Language) -> Plann
         )
         return ToolResult(text=f"{len(rows)} sandboxes are lost", source=_SOURCE)
 
-    return _instant(
+    return _change(
         context,
         WRITE_OFF,
         target={"node": name},
@@ -100,11 +102,11 @@ def plan_orphan_deletion(context: CallContext, number: int) -> Planned:
     if orphan.cause != "unknown":
         raise Refused("orphan_cleans_itself", "this one is cleaned up without being asked")
 
-    def run() -> ToolResult:
+    def run(_mandate: Mandate) -> ToolResult:
         _release(context, orphan)
         return ToolResult(text="it is deleted next", source=_SOURCE)
 
-    return _instant(
+    return _change(
         context,
         DELETE_ORPHAN,
         target={
@@ -130,13 +132,13 @@ def _shown(rows: list[SandboxRow]) -> list[JsonValue]:
     return [{"name": row.name, "instance": row.instance} for row in rows]
 
 
-def _instant(
+def _change(
     context: CallContext,
     action: str,
     *,
     target: dict[str, JsonValue],
     effect: dict[str, JsonValue],
-    run: Callable[[], ToolResult],
+    run: Callable[[Mandate], ToolResult],
 ) -> Planned:
     plan = ActionPlan(
         action=action,
@@ -147,6 +149,6 @@ def _instant(
         effect=effect,
         destination=f"node:{target['node']}",
         expected=action,
-        policy_version=context.settings.policy_version,
+        policy_version=context.policy_version,
     )
-    return Planned(plan=plan, work=Instant(run=run))
+    return Planned(plan=plan, work=Change(run=run))

@@ -20,7 +20,7 @@ from perlica.domain.sandbox import (
     LinesRead,
     Surroundings,
 )
-from perlica.gateway.core.tool import ToolResult
+from perlica.gateway.core.work import ToolResult
 from perlica.protection import Channel, Piece, Protected, Stretch, join, protect, protect_pieces
 
 _MOST_UNREADABLE: Final = 0.1

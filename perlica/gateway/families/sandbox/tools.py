@@ -3,6 +3,7 @@
 Planned from the store's facts, carried out by the sandbox's serializer.
 """
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from pydantic import Field
@@ -10,9 +11,10 @@ from pydantic import Field
 from perlica.domain.errors import Refused
 from perlica.domain.ids import OperationId
 from perlica.domain.plan import ActionPlan, JsonValue
-from perlica.domain.ports import WRITING, JobKind, SandboxJob
+from perlica.domain.ports import SANDBOX_EXECUTOR, WRITING, JobKind, SandboxJob
 from perlica.domain.sandbox import Action, Command, ListFiles, ReadFile, ReadLines, WriteFile
-from perlica.gateway.core.tool import CallContext, InSandbox, Planned, ToolArguments
+from perlica.gateway.core.tool import CallContext, Planned, ToolArguments
+from perlica.gateway.core.work import Queued
 from perlica.gateway.families.sandbox.facts import (
     find_usable,
     identity_of,
@@ -21,6 +23,7 @@ from perlica.gateway.families.sandbox.facts import (
 )
 from perlica.gateway.families.sandbox.installs import find_installs
 from perlica.gateway.families.sandbox.results import present
+from perlica.gateway.families.sandbox.settings import SandboxSettings
 
 _QUEUE_MARGIN_S = 60.0
 _FILE_WITHIN_S = 60.0
@@ -69,6 +72,7 @@ class WriteArguments(ToolArguments):
     executable: bool = Field(default=False, description="True for a program or script.")
 
 
+@dataclass(frozen=True, slots=True)
 class SandboxExec:
     """Run a command."""
 
@@ -79,17 +83,18 @@ class SandboxExec:
         " few names that its node lets through where the sandbox was made with network egress."
     )
     arguments: ClassVar[type[ToolArguments]] = ExecArguments
+    settings: SandboxSettings
 
     def plan(self, arguments: ExecArguments, context: CallContext) -> Planned:
         """See Tool."""
-        limit_s = context.settings.exec_within_s
+        limit_s = self.settings.exec_within_s
         within_s = min(arguments.timeout_s or limit_s, limit_s)
         command = Command(
             argv=arguments.argv,
             cwd=arguments.cwd,
             stdin=arguments.stdin.encode("utf-8", "surrogatepass"),
             within_ms=within_s * 1000,
-            output_limit_bytes=context.settings.output_limit_bytes,
+            output_limit_bytes=self.settings.output_limit_bytes,
         )
         effect: dict[str, JsonValue] = {
             "argv": list(arguments.argv),
@@ -125,6 +130,7 @@ def _installs_of(arguments: ExecArguments, context: CallContext) -> list[JsonVal
     return list(find_installs(arguments.argv, arguments.stdin))
 
 
+@dataclass(frozen=True, slots=True)
 class SandboxRead:
     """Read a file or list a directory."""
 
@@ -134,13 +140,14 @@ class SandboxRead:
         " files are read in pieces; a binary file is only named with its size."
     )
     arguments: ClassVar[type[ToolArguments]] = ReadArguments
+    settings: SandboxSettings
 
     def plan(self, arguments: ReadArguments, context: CallContext) -> Planned:
         """See Tool."""
         effect: dict[str, JsonValue] = {"path": arguments.path, "directory": arguments.directory}
         if arguments.offset_bytes:
             effect["offset_bytes"] = arguments.offset_bytes
-        work = _reading(arguments, context.settings.read_limit_bytes)
+        work = _reading(arguments, self.settings.read_limit_bytes)
         if isinstance(work, ReadLines):
             effect |= {"first_line": work.first_line, "last_line": work.last_line}
         return _planned(
@@ -175,6 +182,7 @@ def _reading(arguments: ReadArguments, limit_bytes: int) -> ListFiles | ReadFile
     return ReadLines(path=arguments.path, first_line=first, last_line=last, limit_bytes=limit_bytes)
 
 
+@dataclass(frozen=True, slots=True)
 class SandboxWrite:
     """Write a whole file."""
 
@@ -184,12 +192,13 @@ class SandboxWrite:
         " owner and mode; a symbolic link is written through."
     )
     arguments: ClassVar[type[ToolArguments]] = WriteArguments
+    settings: SandboxSettings
 
     def plan(self, arguments: WriteArguments, context: CallContext) -> Planned:
         """See Tool."""
         mode = 0o755 if arguments.executable else None
         content = arguments.content.encode("utf-8", "surrogatepass")
-        limit_bytes = context.settings.read_limit_bytes
+        limit_bytes = self.settings.read_limit_bytes
         if len(content) > limit_bytes:
             raise Refused(
                 "too_large",
@@ -232,7 +241,7 @@ def _planned(
         effect=effect,
         destination=f"sandbox:{row.name}",
         expected=kind.value,
-        policy_version=context.settings.policy_version,
+        policy_version=context.policy_version,
     )
 
     def prepare(operation: OperationId) -> SandboxJob:
@@ -240,7 +249,8 @@ def _planned(
 
     return Planned(
         plan=plan,
-        work=InSandbox(
+        work=Queued(
+            executor=SANDBOX_EXECUTOR,
             prepare=prepare,
             present=lambda outcome: present(row.name, outcome),
             within_s=within_s + _QUEUE_MARGIN_S,

@@ -1,0 +1,106 @@
+"""One call outside: in a thread of its own, with a deadline, stopped when its task is cancelled."""
+
+import logging
+import threading
+from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import suppress
+from typing import Final
+
+from perlica.domain.cancel import CancelToken
+from perlica.domain.clock import monotonic_s
+from perlica.domain.errors import Cancelled, OutcomeUnknown, PerlicaError, Refused
+from perlica.domain.ids import OperationId
+from perlica.gateway.core.work import Lease, Remote, ToolResult
+
+_log = logging.getLogger(__name__)
+
+AFTER_STOP_S: Final = 8.0
+"""How long a call that was told to stop is waited for."""
+
+
+def call_remote(work: Remote, operation: OperationId, cancel: CancelToken) -> ToolResult:
+    """Make the call and wait for its end.
+
+    Raises:
+        Cancelled: the task was cancelled, and nothing happened; or the process leaves, and the
+            next one settles the operation.
+        Refused: it was not done, or failed; also when it took longer than allowed.
+        Retryable, Misconfigured: as the call says.
+        OutcomeUnknown: it may have happened.
+    """
+    lease = Lease(
+        operation=operation, cancel=CancelToken(), ends_at_s=monotonic_s() + work.within_s
+    )
+    reply: Future[ToolResult] = Future()
+    thread = threading.Thread(
+        target=_answer, args=(work, lease, reply), name="perlica-remote", daemon=True
+    )
+    thread.start()
+    _wait(reply, cancel, work.within_s)
+    was_stopped = not reply.done()
+    if was_stopped:
+        if cancel.is_leaving:
+            lease.cancel.leave()
+            raise Cancelled("left", "the service stops; the call is settled later")
+        lease.cancel.set()
+    try:
+        return reply.result(timeout=AFTER_STOP_S)
+    except FutureTimeoutError as error:
+        if not reply.done():
+            raise _silent(work, cancel) from error
+        raise _translated(work, cancel, error, was_stopped=was_stopped) from error
+    except Exception as error:
+        raise _translated(work, cancel, error, was_stopped=was_stopped) from error
+
+
+def _answer(work: Remote, lease: Lease, reply: "Future[ToolResult]") -> None:
+    with suppress(InvalidStateError):
+        try:
+            result = work.call(lease)
+        except BaseException as error:  # noqa: BLE001 - whoever waits is told
+            reply.set_exception(error)
+        else:
+            reply.set_result(result)
+
+
+def _silent(work: Remote, cancel: CancelToken) -> PerlicaError:
+    """What it means that a call which was told to stop does not come back."""
+    if not work.is_repeatable:
+        return OutcomeUnknown("call_silent", "the call did not end in time")
+    return _stopped(cancel)
+
+
+def _stopped(cancel: CancelToken) -> PerlicaError:
+    if cancel.is_set:
+        return Cancelled("cancelled", "the task was cancelled")
+    return Refused("too_slow", "stopped: it took longer than allowed")
+
+
+def _translated(
+    work: Remote, cancel: CancelToken, error: Exception, *, was_stopped: bool
+) -> PerlicaError:
+    """What the call's error means to whoever waits."""
+    if isinstance(error, Cancelled):
+        if was_stopped:
+            return _stopped(cancel)
+        return Refused("gave_up", "the call gave up by itself; nothing was done")
+    if isinstance(error, PerlicaError):
+        return error
+    if was_stopped and work.is_repeatable:
+        return _stopped(cancel)
+    if was_stopped:
+        return OutcomeUnknown("call_stopped", "the call was stopped, and may have happened")
+    # The type alone: the text of a foreign error may hold what it was given.
+    _log.error("a call outside failed", extra={"code": type(error).__name__})
+    if work.is_repeatable:
+        return Refused("remote_fault", "the call failed for an internal reason")
+    return OutcomeUnknown("remote_fault", "the call failed, and may have happened")
+
+
+def _wait(reply: "Future[ToolResult]", cancel: CancelToken, within_s: float) -> None:
+    """Until there is a reply, the token is set or the time is over."""
+    ended = threading.Event()
+    reply.add_done_callback(lambda _: ended.set())
+    with cancel.on_cancel(ended.set):
+        ended.wait(within_s)
