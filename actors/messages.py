@@ -144,14 +144,6 @@ class SandboxOrdered:
     message_row: RowId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerIdle:
-    """Serializer's own worker → serializer: the operation in hand has ended."""
-
-    operation: OperationId
-    writes: bool
-
-
 # --- sending ----------------------------------------------------------------------------------
 
 

@@ -91,6 +91,8 @@ class Bench:
         """Another node with the demonstration image, and that image's digest. Not started yet.
 
         `more` is put at the end of its settings.
+
+        Raises: Broken when it does not start.
         """
         name = f"side-{uuid.uuid4().hex[:6]}"
         node = Node(self.home, self.config, self.program, name=name, more=more)

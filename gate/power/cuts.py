@@ -136,7 +136,10 @@ def start_writer(root: Path, account: Account, *, owner: int) -> RunningWriter:
 
 
 def listen(pipe: int, account: Account, *, until: int) -> None:
-    """Hears the writer until it has acknowledged `until` steps in all."""
+    """Hears the writer until it has acknowledged `until` steps in all.
+
+    Raises: Broken when the guest says nothing in time.
+    """
     deadline = time.monotonic() + _TELLS_WITHIN_S
     while account.acknowledged < until:
         told = _hear_once(pipe, deadline)

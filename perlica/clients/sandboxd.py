@@ -166,6 +166,8 @@ class SandboxdClient:
         `on_output` gets "stdout" or "stderr", raw bytes, cut anywhere, and how many bytes of that
         stream are missing in front of them. The daemon skips what a slow listener does not take;
         the outcome holds both ends all the same.
+
+        Raises: Retryable when it was never started, OutcomeUnknown when its end was not heard.
         """
         cancel.check()
         self._admit()

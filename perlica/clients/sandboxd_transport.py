@@ -127,7 +127,10 @@ def follow(
     request: wire.ExecRequest,
     on_output: OnOutput,
 ) -> wire.ExecOutcome:
-    """Reads the lines of a streamed exec to its end."""
+    """Reads the lines of a streamed exec to its end.
+
+    Raises: HTTPException when the stream ends before its last line.
+    """
     headers = {"Content-Type": "application/json", "Accept": wire.STREAM_TYPE}
     connection.request("POST", path, body=request.model_dump_json().encode(), headers=headers)
     response = connection.getresponse()

@@ -55,12 +55,15 @@ class Budget:
         )
 
     def check(self) -> None:
-        """Raise when the time is up."""
+        """Look at the clock. Raises: ScanIncomplete when the time is up."""
         if time.thread_time() > self.deadline_s or time.monotonic() > self.deadline_wall_s:
             raise ScanIncomplete("deadline")
 
     def spend(self, steps: int) -> None:
-        """Take some steps of work, and look at the clocks now and then."""
+        """Take some steps of work, and look at the clocks now and then.
+
+        Raises: ScanIncomplete when the work allowed is used up.
+        """
         before = self.steps_left
         self.steps_left = before - steps
         if self.steps_left < 0:
@@ -69,20 +72,29 @@ class Budget:
             self.check()
 
     def spend_decoded(self, count: int) -> None:
-        """Take `count` bytes of decoded content."""
+        """Take `count` bytes of decoded content.
+
+        Raises: ScanIncomplete when too much was decoded.
+        """
         self.decoded_bytes_left -= count
         if self.decoded_bytes_left < 0:
             raise ScanIncomplete("decoded size")
         self.check()
 
     def spend_view(self, count: int) -> None:
-        """Take `count` bytes of derived views."""
+        """Take `count` bytes of derived views.
+
+        Raises: ScanIncomplete when there are too many views.
+        """
         self.view_bytes_left -= count
         if self.view_bytes_left < 0:
             raise ScanIncomplete("view size")
 
     def spend_finding(self) -> None:
-        """Take one finding."""
+        """Take one finding.
+
+        Raises: ScanIncomplete when there are too many findings.
+        """
         self.findings_left -= 1
         if self.findings_left < 0:
             raise ScanIncomplete("findings")

@@ -86,6 +86,8 @@ def find_spans(
 
     Every door gets the same rules; `most_steps` bounds the work on each unit more tightly;
     `open_until`: see `Document.redacted`.
+
+    Raises: ScanIncomplete when the scan cannot come to its end.
     """
     data = text.encode()
     if len(data) > MAX_VALUE_BYTES:

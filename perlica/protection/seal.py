@@ -80,7 +80,10 @@ class Protected:
     key: InitVar[object] = None
 
     def __post_init__(self, key: object) -> None:
-        """Refuse every maker but this package, and text beside a status that promises none."""
+        """Refuse every maker but this package, and text beside a status that promises none.
+
+        Raises: ValueError for a status that does not go with its content.
+        """
         if key is not _KEY:
             raise TypeError("Protected is made by perlica.protection.protect alone")
         if self.status in _WITHOUT_TEXT and self.content:

@@ -80,7 +80,8 @@ class JobPerformer:
     def perform(self, job: SandboxJob, cancel: CancelToken) -> JobOutcome:
         """Start, run and finish the job.
 
-        Raises: what `SandboxRunner.run` says; NotRecorded when the end cannot be written down.
+        Raises: Cancelled and what else `SandboxRunner.run` says; NotRecorded when the end cannot be
+        written down.
         """
         if cancel.is_set:
             abandon(self.database, job)

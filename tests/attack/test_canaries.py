@@ -25,7 +25,6 @@ from perlica.app.layout import database_path
 from perlica.demo.model import Call, HttpError, Reply, ScriptedModel
 from perlica.demo.napcat import Message, NapCatStandIn
 from perlica.demo.napcat import segments as s
-from perlica.protection.testing import exhausted_deadline, failing_rule
 from perlica.sandboxes.image import adopt_image
 from perlica.sandboxes.memory import MemoryBackend
 from perlica.sandboxes.nodes import Nodes
@@ -36,6 +35,7 @@ from tests.behaviour.asking import create
 from tests.behaviour.asking import run as sandbox_run
 from tests.behaviour.live import MEMBER, NODE, OWNER, config_text, is_final, wait_until
 from tests.console.seeder import TOKEN, add_viewer
+from tests.protection.failing import exhausted_deadline, failing_rule
 from tests.protection.made import KEYED, TOKENS, Dice, mnemonic, pem
 from tests.recovery.process import ServiceProcess, service_process
 

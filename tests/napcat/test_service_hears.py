@@ -9,9 +9,9 @@ import pytest
 from perlica.demo.model import Held, Reply, ScriptedModel
 from perlica.demo.napcat import Message, NapCatStandIn
 from perlica.demo.napcat.faults import CloseBeforeAnswer, FailWith, NeverAnswer, TimeOut
-from perlica.protection.testing import failing_rule
 from tests.behaviour.conftest import MakeLive, live, make_live, model
 from tests.behaviour.live import MEMBER, OWNER, LivePerlica, is_final, marker, wait_until
+from tests.protection.failing import failing_rule
 
 __all__ = ["live", "make_live", "model"]
 

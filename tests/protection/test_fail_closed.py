@@ -5,7 +5,7 @@ import json
 import pytest
 
 from perlica.protection import Channel, JsonValue, ProtectionStatus, join, protect, protect_line
-from perlica.protection.testing import exhausted_deadline, failing_rule
+from tests.protection.failing import exhausted_deadline, failing_rule
 from tests.protection.made import Dice
 
 REMARK = "a remark that must not survive"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from perlica.protection import Channel, Piece, ProtectionStatus, Stretch, protect, protect_pieces
 from perlica.protection.armour import begins_inside_armour
 from perlica.protection.placeholder import ANY
-from perlica.protection.testing import failing_rule
+from tests.protection.failing import failing_rule
 from tests.protection.made import HEXADECIMAL, KEYED, TOKENS, Dice, pem
 
 WINDOW = 8

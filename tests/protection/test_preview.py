@@ -1,7 +1,7 @@
 """What operators see when they try a text: which rule spoke where, never the secret."""
 
 from perlica.protection import Place, preview
-from perlica.protection.testing import failing_rule
+from tests.protection.failing import failing_rule
 from tests.protection.made import TOKENS, Dice
 
 TOKEN = TOKENS["npm"](Dice(31))

@@ -53,7 +53,7 @@ def test_a_rule_that_raises_costs_its_message_alone_and_keeps_nothing_of_it(
     live: LivePerlica, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
     model.add(Reply(text="好"))
-    from perlica.protection.testing import failing_rule
+    from tests.protection.failing import failing_rule
 
     with failing_rule("规则出错"):
         first = napcat.say(MEMBER, "这条会让规则出错", mention=True)

@@ -9,9 +9,9 @@ from perlica.domain.clock import now_ms
 from perlica.domain.ids import TicketId, UserId
 from perlica.domain.outbox import OutboxKind
 from perlica.protection import Channel, Protected, protect, restore
-from perlica.protection.testing import failing_rule
 from perlica.stores.database import Database
 from perlica.stores.outbox import OutboxRow, OutboxStore
+from tests.protection.failing import failing_rule
 from tests.stores.rows import draw, sealed
 
 MEMBER = UserId(30_003)

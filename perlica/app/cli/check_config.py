@@ -41,6 +41,8 @@ def command(
     Secrets are not read and nothing is contacted: that is what `perlica doctor` does.
 
     Exit codes: 0 when it can be used, 2 when it cannot.
+
+    Raises: SystemExit with 0, or 2 for an unusable configuration.
     """
     path = file or config_path
     try:

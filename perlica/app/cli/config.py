@@ -54,6 +54,8 @@ def command(
     Secrets' files are named, never read.
 
     Exit codes: 0 when the configuration can be used, 2 when it cannot.
+
+    Raises: SystemExit with the exit code.
     """
     path = file or config_path
     try:

@@ -47,6 +47,8 @@ def serve(config_path: Path) -> None:
     """Run the console until SIGTERM or SIGINT, without the service.
 
     It reads the same database and changes nothing. The log goes to stderr.
+
+    Raises: Misconfigured when the console cannot be served as configured.
     """
     config = load_config(config_path)
     secret = _proxy_secret(config)

@@ -38,6 +38,8 @@ def command(
     NapCat, the model, sandboxd, the clock, the policy, and says which capabilities are off and why.
 
     Exit codes: 0 nothing to do, 1 warnings, 2 errors.
+
+    Raises: SystemExit with the exit code.
     """
     report = examine(file or config_path, language=language, online=online)
     if as_json:

@@ -30,6 +30,8 @@ def command(*, quiet: bool, rules: Path | None) -> None:
       perlica protect --rules protection.toml < sample.log
 
     Exit codes: 0 scanned, 2 could not be scanned (then nothing is printed) or a rule is wrong.
+
+    Raises: SystemExit when the text could not be scanned to its end.
     """  # noqa: D301 - click wants the character itself
     put_in_force(rules)
     shown = preview(sys.stdin.buffer.read().decode("utf-8", "replace"))

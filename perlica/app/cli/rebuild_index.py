@@ -20,6 +20,8 @@ def command(config_path: Path) -> None:
     For a database whose check names the index (`perlica doctor`). Stop the service first. Nothing
     is lost: the index holds nothing that is not in the messages. Afterwards the whole database is
     checked; anything that is still damaged is named and gives exit code 2.
+
+    Raises: SystemExit with the exit code.
     """
     config = load_config(config_path)
     path = database_path(config.service.state_dir)

@@ -29,6 +29,8 @@ def command(config_path: Path) -> None:
           (systemd: RestartPreventExitStatus=78)
 
     The log goes to stderr as one JSON object on each line.
+
+    Raises: SystemExit with the exit code.
     """  # noqa: D301 - click wants the character itself
     try:
         config = load_config(config_path)

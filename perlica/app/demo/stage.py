@@ -74,7 +74,10 @@ class Stage:
         )
 
     def start_sandboxd_again(self) -> None:
-        """Start the node daemon after a crash of it."""
+        """Start the node daemon after a crash of it.
+
+        Raises: DemoFailed when it does not come back.
+        """
         if self.sandboxd is None:
             raise DemoFailed("this demo runs without sandboxes")
         self.paths.socket.unlink(missing_ok=True)

@@ -81,8 +81,8 @@ class Answer:
     def pieces(self) -> Iterator[bytes]:
         """The body as it arrives.
 
-        Raises: Refused when it is longer than the limit; AttemptFailure, Cancelled as `translated`
-        does.
+        Raises: Refused when it is longer than the limit; Misconfigured when it is compressed;
+        AttemptFailure, Cancelled as `translated` does.
         """
         if self.headers.get("content-encoding", "identity").strip().lower() not in {"", "identity"}:
             raise Misconfigured(
@@ -202,7 +202,10 @@ def translated(abort: Abort) -> Iterator[None]:
 
 
 def raise_if_cut(abort: Abort, cause: BaseException | None = None) -> None:
-    """Raise what the cut of an attempt means, if it was cut."""
+    """Raise what the cut of an attempt means, if it was cut.
+
+    Raises: Cancelled when its owner cut it, AttemptFailure when a deadline did.
+    """
     match abort.was_cut:
         case None:
             return

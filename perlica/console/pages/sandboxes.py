@@ -125,7 +125,10 @@ def show_sandboxes(context: PageContext) -> Page:
 
 
 def show_sandbox(context: PageContext, sandbox: str) -> Page:
-    """/sandboxes/<row>: one sandbox and what was done in it."""
+    """/sandboxes/<row>: one sandbox and what was done in it.
+
+    Raises: NotFound.
+    """
     found = find_sandbox(context.database, int(sandbox))
     if found is None:
         raise NotFound

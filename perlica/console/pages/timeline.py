@@ -84,7 +84,10 @@ class Entry:
 
 
 def show_task(context: PageContext, task: str) -> Page:
-    """/tasks/<id>: the whole way of one task."""
+    """/tasks/<id>: the whole way of one task.
+
+    Raises: NotFound.
+    """
     found = find_task(context.database, task)
     if found is None:
         raise NotFound

@@ -33,7 +33,10 @@ _MAX_PAGE = 10_000
 
 
 def show_turn(context: PageContext, task: str, seq: str) -> Page:
-    """/tasks/<id>/turns/<seq>: a long turn of a transcript, page by page."""
+    """/tasks/<id>/turns/<seq>: a long turn of a transcript, page by page.
+
+    Raises: NotFound.
+    """
     turn = find_turn(context.database, task, int(seq))
     if turn is None:
         raise NotFound
@@ -77,7 +80,10 @@ def _previous(context: PageContext, number: int) -> str:
 
 
 def show_call(context: PageContext, call: str) -> Page:
-    """/calls/<id>: what was asked of a tool and all that it gave, page by page."""
+    """/calls/<id>: what was asked of a tool and all that it gave, page by page.
+
+    Raises: NotFound.
+    """
     found = find_call(context.database, call)
     if found is None:
         raise NotFound
@@ -116,7 +122,10 @@ def show_call(context: PageContext, call: str) -> Page:
 
 
 def show_operation(context: PageContext, operation: str) -> Page:
-    """/operations/<id>: plan, identity and outcome of one executed action."""
+    """/operations/<id>: plan, identity and outcome of one executed action.
+
+    Raises: NotFound.
+    """
     found = find_operation(context.database, operation)
     if found is None:
         raise NotFound
@@ -203,7 +212,10 @@ def _order(about: OperationView | TicketView, wording: Wording) -> list[Fact]:
 
 
 def show_ticket(context: PageContext, ticket: str) -> Page:
-    """/tickets/<id>: what an Owner was asked, and what became of it."""
+    """/tickets/<id>: what an Owner was asked, and what became of it.
+
+    Raises: NotFound.
+    """
     found = find_ticket(context.database, ticket)
     if found is None:
         raise NotFound

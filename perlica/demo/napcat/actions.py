@@ -59,7 +59,10 @@ def get_version_info(_kernel: Kernel, _params: Params, _form: MessageFormat) -> 
 
 
 def get_group_member_info(kernel: Kernel, params: Params, _form: MessageFormat) -> object:
-    """One member, when the cache has him."""
+    """One member, when the cache has him.
+
+    Raises: ActionFailed when there is no such member.
+    """
     group_id, user_id = _required(params, "group_id"), _required(params, "user_id")
     member = kernel.member(_number(group_id), _number(user_id))
     if member is None:
@@ -91,7 +94,10 @@ def _member_fields(group_id: int, member: Member) -> Frame:
 
 
 def get_msg(kernel: Kernel, params: Params, form: MessageFormat) -> object:
-    """One message by its public id, while NapCat knows it."""
+    """One message by its public id, while NapCat knows it.
+
+    Raises: ActionFailed when there is no such message.
+    """
     message = kernel.find(_number(_required(params, "message_id")))
     if message is None:
         raise ActionFailed("消息不存在")
@@ -101,7 +107,10 @@ def get_msg(kernel: Kernel, params: Params, form: MessageFormat) -> object:
 
 
 def get_group_msg_history(kernel: Kernel, params: Params, form: MessageFormat) -> object:
-    """The latest messages, or those from an anchor on, forward or backward; always oldest first."""
+    """The latest messages, or those from an anchor on, forward or backward; always oldest first.
+
+    Raises: ActionFailed when the message to begin at is unknown.
+    """
     group_id = _number(_required(params, "group_id"))
     anchor = params.get("message_seq")
     has_anchor = str(anchor) not in {"None", "", "0"}
@@ -151,7 +160,10 @@ def _without_links(frame: Frame) -> Frame:
 
 
 def get_file(kernel: Kernel, params: Params, _form: MessageFormat) -> object:
-    """Where a file of a message lies; its bytes too when the stand-in was given them."""
+    """Where a file of a message lies; its bytes too when the stand-in was given them.
+
+    Raises: ActionFailed when there is no such file.
+    """
     wanted = str(params.get("file") or params.get("file_id") or "")
     for group in kernel.account.groups:
         for message in reversed(kernel.readable(group.group_id)):
@@ -177,7 +189,10 @@ def _file_fields(kernel: Kernel, fields: dict[str, Any]) -> Frame:
 
 
 def set_msg_emoji_like(kernel: Kernel, params: Params, _form: MessageFormat) -> object:
-    """React to a message with an emoticon, or take the reaction back."""
+    """React to a message with an emoticon, or take the reaction back.
+
+    Raises: ActionFailed when there is no such message.
+    """
     message_id, emoji_id = _required(params, "message_id"), _required(params, "emoji_id")
     message = kernel.find(_number(message_id))
     if message is None:
@@ -187,7 +202,10 @@ def set_msg_emoji_like(kernel: Kernel, params: Params, _form: MessageFormat) -> 
 
 
 def delete_msg(kernel: Kernel, params: Params, _form: MessageFormat) -> object:
-    """Take a message back."""
+    """Take a message back.
+
+    Raises: ActionFailed when there is no such message.
+    """
     message = kernel.find(_number(_required(params, "message_id")))
     if message is None:
         raise ActionFailed("Recall failed")
@@ -196,7 +214,10 @@ def delete_msg(kernel: Kernel, params: Params, _form: MessageFormat) -> object:
 
 
 def mark_msg_as_read(_kernel: Kernel, params: Params, _form: MessageFormat) -> object:
-    """Mark a conversation as read."""
+    """Mark a conversation as read.
+
+    Raises: ActionFailed when there is no such message.
+    """
     if not params.get("group_id") and not params.get("user_id"):
         raise ActionFailed("缺少参数 group_id 或 user_id")
     return None
