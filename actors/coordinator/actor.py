@@ -83,7 +83,7 @@ class TaskCoordinator(PerlicaActor):
         self,
         *,
         database_path: Path,
-        desk: CommandHandler,
+        handler: CommandHandler,
         wall_time_ms: int,
         shows_usage: bool,
         progress: ProgressSettings,
@@ -93,7 +93,7 @@ class TaskCoordinator(PerlicaActor):
         """Keep the parts; the connection opens in the actor's own thread."""
         super().__init__(name="coordinator", alarm=alarm)
         self._path = database_path
-        self._desk = desk
+        self._handler = handler
         self._wall_time_ms = wall_time_ms
         self._shows_usage = shows_usage
         self._progress = progress
@@ -110,7 +110,7 @@ class TaskCoordinator(PerlicaActor):
         self._database = Database.open(self._path)
         self._ender = TaskEnder(
             database=self._database,
-            language=self._desk.language,
+            language=self._handler.language,
             shows_usage=self._shows_usage,
         )
         self._tasks = TaskStore(self._database)
@@ -120,7 +120,7 @@ class TaskCoordinator(PerlicaActor):
                 interrupted, after=TaskState.failed, reason=EndReason.crashed_repeatedly
             )
         self._give_up_unasked()
-        if tell_ended(self._database, self._desk.language):
+        if tell_ended(self._database, self._handler.language):
             tell_safely(self._wires.outbox, OutboxRung())
 
     def end(self) -> None:
@@ -245,7 +245,7 @@ class TaskCoordinator(PerlicaActor):
 
     def _void(self, ticket: Ticket, reason: EndReason) -> None:
         """End a ticket that no task waits for, and tell the group."""
-        language = self._desk.language
+        language = self._handler.language
         void_ticket(self._database, ticket, reason=reason.value, language=language)
         tell_safely(self._wires.outbox, OutboxRung())
 
@@ -305,7 +305,9 @@ class TaskCoordinator(PerlicaActor):
             tell_safely(self._wires.reconciler, SandboxOrdered(message_row=row))
             return
         cancelling = self._in_hand is not None and self._in_hand.stopped_at_s is not None
-        ended = self._desk.obey(self._database, command, ender=self._ender, cancelling=cancelling)
+        ended = self._handler.obey(
+            self._database, command, ender=self._ender, cancelling=cancelling
+        )
         if ended is not None:
             self._stop_work(ended)
         tell_safely(self._wires.outbox, OutboxRung())

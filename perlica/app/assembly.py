@@ -168,7 +168,7 @@ class Assembly:
     def _coordinator(self) -> Ref:
         return TaskCoordinator.start(
             database_path=self.database_path,
-            desk=parts.command_handler(self.config, lambda: self.wires.connection_fault),
+            handler=parts.command_handler(self.config, lambda: self.wires.connection_fault),
             wall_time_ms=int(self.config.task.wall_time_s * 1000),
             shows_usage=self.config.task.show_usage,
             progress=parts.progress_settings(self.config),

@@ -1,6 +1,6 @@
 """The answer to a dot command: one message and the command's end, in the caller's transaction.
 
-Used by the coordinator's desk and by the ledger, so that what a command did, what is said of it
+Used by the coordinator's handler and by the ledger, so that what a command did, what is said of it
 and that it is done are committed together or not at all.
 """
 

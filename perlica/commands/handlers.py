@@ -1,4 +1,4 @@
-"""What each dot command does: facts read, the deed, one answer, all in one transaction.
+"""What each dot command does: facts read, the act, one answer, all in one transaction.
 
 Called by the coordinator with a pending command; `.approve` and `.deny` are the ledger's. Texts and
 grammar are `perlica.commands`.

@@ -1,6 +1,6 @@
 """What `.tasks`, `.task` and `.audit` tell, read from the tables.
 
-A part of the command desk; it reads and writes nothing.
+A part of the command handler; it reads and writes nothing.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The audit trail: who did what and why, written in the transaction of the deed, never changed."""
+"""The audit trail: who did what and why, written in the transaction of the act, never changed."""
 
 from dataclasses import dataclass, field
 from typing import Final

@@ -154,19 +154,19 @@ class Database:
                 self.slow_transactions += 1
         self._do_what_waited()
 
-    def after_commit(self, deed: Callable[[], object]) -> None:
+    def after_commit(self, act: Callable[[], object]) -> None:
         """Do something that must not fail once the open transaction is committed; never when not.
 
         Raises: RuntimeError outside a transaction.
         """
         if not self._connection.in_transaction:
             raise RuntimeError("there is no transaction to wait for")
-        self._after_commit.append(deed)
+        self._after_commit.append(act)
 
     def _do_what_waited(self) -> None:
-        deeds, self._after_commit = self._after_commit, []
-        for deed in deeds:
-            deed()
+        acts, self._after_commit = self._after_commit, []
+        for act in acts:
+            act()
 
     def _roll_back(self) -> None:
         # SQLite has rolled back by itself after some errors, such as a full disk.

@@ -36,7 +36,7 @@ class ScriptedModel(ModelServer):
             port=port,
             demands_reasoning=demands_reasoning,
         )
-        self._completion = afterwards
+        self._afterwards = afterwards
         self._turns = deque(turns)
         self._lock = threading.Lock()
 
@@ -53,5 +53,5 @@ class ScriptedModel(ModelServer):
 
     def _next(self, _request: ChatRequest, raw: dict[str, Any]) -> Turn:
         with self._lock:
-            step = self._turns.popleft() if self._turns else self._completion
+            step = self._turns.popleft() if self._turns else self._afterwards
         return step(raw) if callable(step) else step

@@ -58,7 +58,7 @@ class Call:
 
 
 class Group(Protocol):
-    """What the desk needs of the stand-in to make a message appear in the group."""
+    """What the handler needs of the stand-in to make a message appear in the group."""
 
     def deliver(self, draft: Draft) -> Message:
         """Put it into the group and the chat page."""

@@ -1,6 +1,6 @@
 """Faults that tests queue for the next calls, events or connections of the stand-in.
 
-The call desk, the broadcaster and the listener each take the next fault of their queue.
+The call handler, the broadcaster and the listener each take the next fault of their queue.
 Numbers S01 to S25 are the failure modes of facts/napcat.md §2a.
 """
 

@@ -1,6 +1,6 @@
 """What a bot asks NapCat to say: parameters of `send_group_msg` become a draft for the kernel.
 
-The call desk calls this before any fault or refusal of QQ itself is considered.
+The call handler calls this before any fault or refusal of QQ itself is considered.
 Source: facts/napcat.md, "Actions", measured texts.
 """
 

@@ -64,7 +64,7 @@ class NapCatServer:
         self._agenda = Agenda()
         self._broadcast = Broadcast(self._agenda)
         self._heartbeat = Heartbeat(self._agenda, settings.heartbeat_interval_ms, self.beat)
-        self._desk = CallHandler(self.kernel, self, self.faults, self._agenda)
+        self._handler = CallHandler(self.kernel, self, self.faults, self._agenda)
         self._is_stopping = False
         self._met: list[Connection] = []
         self._diallers: list[Dialler] = []
@@ -173,7 +173,7 @@ class NapCatServer:
     def calls(self) -> tuple[Call, ...]:
         """Every call of a client, oldest first."""
         with self._lock:
-            return tuple(self._desk.calls)
+            return tuple(self._handler.calls)
 
     # -- events ----------------------------------------------------------------------------
 
@@ -192,7 +192,7 @@ class NapCatServer:
         form = self.settings.message_format
         return events.pushed_message(message, self.kernel.account, sender, form)
 
-    # -- what connections and the call desk ask of it --------------------------------------
+    # -- what connections and the call handler ask of it --------------------------------------
 
     def judge(
         self, target: str, headers: Mapping[str, str], fault: ConnectFault | None
@@ -219,7 +219,7 @@ class NapCatServer:
     def received(self, connection: Connection, text_frame: str) -> None:
         """Answer a call."""
         with self._lock:
-            self._desk.handle(connection, text_frame, self.settings.message_format)
+            self._handler.handle(connection, text_frame, self.settings.message_format)
         self.feed.ring()
 
     def closed(self, connection: Connection) -> None:
