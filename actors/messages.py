@@ -81,6 +81,13 @@ class StepDue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkOver:
+    """Coordinator → session: the task has ended; what is kept for it can go."""
+
+    task: TaskId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepFinished:
     """Session → coordinator. What the step wrote is committed; `step` fences late ones out.
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from actors.base import Alarm, PerlicaActor, Wires, tell_safely
-from actors.messages import StepDue, StepFinished
+from actors.messages import StepDue, StepFinished, WorkOver
 from perlica.domain.errors import StoreUnavailable
 from perlica.session.loop import AgentLoop
 from perlica.stores.database import Database
@@ -53,6 +53,8 @@ class AgentSession(PerlicaActor):
                     task=message.task, step=message.step, again_later=not self._do(message)
                 )
                 tell_safely(self._wires.coordinator, finished)
+            case WorkOver(task=task):
+                self._loop.close_task(task)
             case _:
                 raise TypeError(type(message).__name__)
         return None

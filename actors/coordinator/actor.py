@@ -27,6 +27,7 @@ from actors.messages import (
     Tick,
     TicketDecided,
     TriggerRecalled,
+    WorkOver,
 )
 from perlica.commands.handlers import CommandHandler
 from perlica.commands.names import CommandName
@@ -218,6 +219,7 @@ class TaskCoordinator(PerlicaActor):
     def _stop_work(self, task: TaskId) -> None:
         if self._in_hand is not None and self._in_hand.task == task:
             self._in_hand.stop()
+        tell_safely(self._wires.session, WorkOver(task=task))
         tell_safely(self._wires.outbox, OutboxRung())
 
     def _recall(self, row: RowId) -> None:

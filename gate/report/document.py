@@ -1,7 +1,7 @@
 """The report as a document: what was judged, what was seen, what follows.
 
 It names no host and no path of the machine. The service compares `node` with the node that it is
-about to use (perlica.app.gate_report reads this format).
+about to use (perlica.app.capabilities.gate_report reads this format).
 """
 
 from collections.abc import Sequence

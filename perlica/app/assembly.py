@@ -26,9 +26,9 @@ from perlica.app import parts
 from perlica.app.config import Config
 from perlica.app.families import build_families
 from perlica.app.policy_change import context_version
+from perlica.app.runtimes import build_runtime
 from perlica.app.secrets import Secrets
 from perlica.app.supervision import Supervisor
-from perlica.clients.model.opening import open_client
 from perlica.clients.napcat import InboundQueue
 from perlica.domain.ids import GroupId, TaskId, TicketId, UserId
 from perlica.domain.policy import Policy
@@ -42,7 +42,7 @@ from perlica.gateway.core.registry import Registry
 from perlica.gateway.core.tickets import TicketIssuer
 from perlica.gateway.core.work import Executors
 from perlica.gateway.families.sandbox.orders import SandboxOrders
-from perlica.runtimes.native.runtime import NativeRuntime
+from perlica.runtimes.sessions import RuntimeSessions
 from perlica.sandboxes.nodes import Nodes
 from perlica.session.loop import AgentLoop
 from perlica.session.opening import Opening
@@ -266,7 +266,7 @@ class Assembly:
         return AgentLoop(
             database=database,
             gateway=self._gateway(database),
-            runtime=NativeRuntime(open_client(parts.model_settings(config, self.secrets))),
+            runtime=RuntimeSessions(build_runtime(config, self.secrets)),
             opening=Opening(
                 database=database,
                 system=build_system(context, guidance=self._registry.guidance(), language=language),

@@ -9,7 +9,8 @@ from functools import partial
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from perlica.app.config import Capability, Config
+from perlica.app.capabilities.standing import Standing
+from perlica.app.config import Config
 from perlica.app.secrets import Secret
 from perlica.console import ConsoleSettings, Health, PartStatus
 from perlica.domain.texts import Language, Text, escape_visible
@@ -82,7 +83,7 @@ def _model(config: Config) -> PartStatus:
     return PartStatus(name=_MODEL, health=Health.unknown, text=text, is_model=True)
 
 
-def _capability(capability: Capability) -> PartStatus:
+def _capability(capability: Standing) -> PartStatus:
     if not capability.on:
         health = Health.off
     else:

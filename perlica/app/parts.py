@@ -7,9 +7,9 @@ from actors.coordinator.progress import ProgressSettings
 from actors.outbox.actor import OutboxSettings
 from actors.outbox.reconciliation import ReconciliationSettings
 from actors.protection.intake import IntakeSettings
+from perlica.app.capabilities.gate_report import judge_settings
 from perlica.app.config import Config
 from perlica.app.config.sections import SandboxSection
-from perlica.app.gate_report import judge_settings
 from perlica.app.policy_change import context_version
 from perlica.app.secrets import Secrets
 from perlica.clients.model.settings import Api, Dialect, MaxTokensField, ModelSettings

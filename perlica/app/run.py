@@ -12,8 +12,9 @@ from actors.base import Alarm, Wires
 from perlica import __version__
 from perlica.app import parts
 from perlica.app.assembly import Assembly
+from perlica.app.capabilities.gate_report import admission, read_report
+from perlica.app.capabilities.standing import CapabilityName
 from perlica.app.config import Config
-from perlica.app.gate_report import admission, read_report
 from perlica.app.instance import only_instance
 from perlica.app.layout import database_path
 from perlica.app.logs import start_logging
@@ -100,14 +101,14 @@ def _prepare_database(config: Config, path: Path) -> Nodes | None:
     with Database.open(path) as database:
         check_target(database, config.napcat.group_id, config.napcat.self_id)
         section = config.sandbox
-        is_on = all(capability.on for capability in config.capabilities())
-        if section is None or not is_on:
+        standing = config.capabilities()[CapabilityName.sandbox]
+        if section is None or not standing.on:
             return None
         adopt_image(database, parts.image_of(section), language=config.service.language)
         epoch = ServiceStore(database).epoch()
-    proved = not any(capability.experimental for capability in config.capabilities())
     reported = section.gate_report
-    admit = admission(read_report(reported)) if proved and reported else None
+    is_proved = not standing.experimental
+    admit = admission(read_report(reported)) if is_proved and reported else None
     settings = parts.node_settings(section, epoch, admit=admit)
     return Nodes({node: SandboxdClient(each) for node, each in settings.items()})
 

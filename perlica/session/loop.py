@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Cancelled, Misconfigured, Refused, Retryable, StaleState
 from perlica.domain.ids import CallId, TaskId
-from perlica.domain.task import EndReason, TaskState
+from perlica.domain.task import FINAL_STATES, EndReason, TaskState
 from perlica.domain.texts import Language
 from perlica.gateway.core.gateway import Gateway, GivenCall
 from perlica.gateway.core.outcomes import Answered, CallEnd, Ended, Suspended, refusal
-from perlica.runtimes.contract import AgentRuntime, AgentTurn, find_end_reason
-from perlica.runtimes.native.runtime import explain_fault
+from perlica.runtimes.checks import explain_fault
+from perlica.runtimes.contract import AgentTurn, find_end_reason
+from perlica.runtimes.sessions import RuntimeSessions
 from perlica.session.budgets import Budgets, find_overdrawn, find_spent
 from perlica.session.opening import Opening
 from perlica.session.transcript import (
@@ -48,7 +49,7 @@ class AgentLoop:
 
     database: Database
     gateway: Gateway
-    runtime: AgentRuntime
+    runtime: RuntimeSessions
     opening: Opening
     budgets: Budgets
     ender: TaskEnder
@@ -57,8 +58,14 @@ class AgentLoop:
     _transcripts: dict[TaskId, Transcript] = field(default_factory=dict)
 
     def close(self) -> None:
-        """Forget what was rendered."""
+        """Forget what was rendered, and let the runtime go."""
         self._transcripts.clear()
+        self.runtime.close_all()
+
+    def close_task(self, task_id: TaskId) -> None:
+        """The task has ended: nothing is kept of it."""
+        self._transcripts.pop(task_id, None)
+        self.runtime.close(task_id)
 
     def do_step(self, task_id: TaskId, step: int, cancel: CancelToken) -> None:
         """Do the step if the task is still at it; whatever happens is in the tables afterwards.
@@ -71,6 +78,9 @@ class AgentLoop:
             _log.info("step cancelled", extra={"task": task_id, "step": step})
         except StaleState as error:
             _log.info("step outdated", extra={"task": task_id, "step": step, "code": error.code})
+        task = TaskStore(self.database).find_task(task_id)
+        if task is None or task.state in FINAL_STATES:
+            self.close_task(task_id)
 
     def _do_step(self, task_id: TaskId, step: int, cancel: CancelToken) -> None:
         task = TaskStore(self.database).find_task(task_id)
@@ -119,7 +129,7 @@ class AgentLoop:
         outputs = [found for call in calls if (found := sessions.find_output(call.id)) is not None]
         conversation = transcript.conversation(sessions.list_events(task.id), calls, outputs)
         try:
-            return self.runtime.turn(conversation, self.gateway.specs(), cancel)
+            return self.runtime.turn(task.id, conversation, self.gateway.specs(), cancel)
         except (Refused, Retryable, Misconfigured) as error:
             cancel.check()
             _log.warning("no model turn", extra={"task": task.id, "code": error.code})

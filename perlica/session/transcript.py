@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
-from perlica.clients.model.wanted_back import read_opaque
 from perlica.conversation import (
     AssistantMessage,
     ChatMessage,
@@ -23,6 +22,7 @@ from perlica.conversation import (
 )
 from perlica.domain.errors import Refused
 from perlica.domain.ids import CallId
+from perlica.domain.opaque import read_opaque
 from perlica.protection import Channel, JsonValue, Protected, protect, truncate
 from perlica.runtimes.contract import AgentTurn, CallFault, RequestedCall
 from perlica.session.wrapper import ResultFacts, WrapSettings, leave_out, wrap_result

@@ -224,7 +224,7 @@ def _keys(section: type[BaseModel], path: tuple[str, ...]) -> list[tuple[str, ..
     return found
 
 
-ALL_KEYS = [path for path in _keys(Config, ()) if path != ("sandbox_lacks",)]
+ALL_KEYS = [path for path in _keys(Config, ()) if path != ("lacks",)]
 
 
 def _with(path: tuple[str, ...], value: object) -> str:

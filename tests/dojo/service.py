@@ -33,6 +33,7 @@ from perlica.gateway.core.tool import CallContext, Planned, ToolArguments
 from perlica.gateway.core.work import Change, ToolResult
 from perlica.protection import Channel, protect
 from perlica.runtimes.contract import AgentTurn, RequestedCall
+from perlica.runtimes.sessions import RuntimeSessions
 from perlica.session.budgets import Budgets
 from perlica.session.loop import AgentLoop
 from perlica.session.opening import Opening
@@ -117,6 +118,13 @@ class ObedientModel:
 
     def __post_init__(self) -> None:
         self.wanted = list(self.duel.wishes)
+
+    def open(self, _task: TaskId, _cancel: CancelToken) -> "ObedientModel":
+        """The same one for every task: it plays one duel."""
+        return self
+
+    def close(self) -> None:
+        """Nothing is kept."""
 
     def turn(
         self, conversation: Conversation, _tools: Sequence[ToolSpec], _cancel: CancelToken
@@ -250,7 +258,7 @@ class Service:
         return AgentLoop(
             database=self.database,
             gateway=self._gateway(),
-            runtime=model,
+            runtime=RuntimeSessions(model),
             opening=Opening(
                 database=self.database,
                 system=build_system(InitialContext(version="1"), language=language),

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from tests.evidence.items import ITEMS, AcceptanceItem
-from tests.evidence.pending import OpenPoint
+from tests.evidence.pending import RUN, OpenPoint
 
 
 class Outcome(StrEnum):
@@ -98,7 +98,7 @@ def _as_entry(finding: Finding) -> dict[str, object]:
         "status": str(finding.status),
         "tests": [asdict(showing) for showing in finding.showings],
         "lacks": point.lacks if point else "",
-        "capability": point.capability if point else "",
+        "capability": ", ".join(point.capabilities) or RUN if point else "",
     }
 
 

@@ -5,17 +5,22 @@ the policy that nothing plans yet.
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
+from perlica.app.capabilities.standing import CapabilityName
 from tests.evidence.items import ITEMS
+
+RUN: Final = "run"
+"""What an item waits for that no capability brings: a run of the whole somewhere real."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenPoint:
-    """What an item still lacks, and the capability that will bring it."""
+    """What an item still lacks, and the capabilities that will bring it; none of them: a `run`."""
 
     number: int
     lacks: str
-    capability: str
+    capabilities: tuple[CapabilityName, ...]
 
 
 class PendingFileWrong(Exception):
@@ -41,7 +46,7 @@ def read_pending(path: Path) -> dict[int, OpenPoint]:
     return points
 
 
-def read_pending_actions(path: Path) -> dict[str, str]:
+def read_pending_actions(path: Path) -> dict[str, CapabilityName]:
     """Return the capability that will bring it, by the name of each action that nothing plans yet.
 
     Raises:
@@ -51,14 +56,14 @@ def read_pending_actions(path: Path) -> dict[str, str]:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise PendingFileWrong(f"{path}: {error}") from error
-    actions: dict[str, str] = {}
+    actions: dict[str, CapabilityName] = {}
     for entry in document.get("action", []):
         name, capability = entry.get("name"), entry.get("capability")
         if set(entry) != {"name", "capability"} or not name or not capability:
             raise PendingFileWrong(f"{path}: an action needs name and capability; got {entry}")
         if name in actions:
             raise PendingFileWrong(f"{path}: action {name} stands there twice")
-        actions[name] = capability
+        actions[name] = _read_capability(capability, path)
     return actions
 
 
@@ -72,4 +77,16 @@ def _read_point(entry: dict[str, object], path: Path) -> OpenPoint:
         raise PendingFileWrong(f"{path}: item {number} does not say what it lacks")
     if not (isinstance(capability, str) and capability.strip()):
         raise PendingFileWrong(f"{path}: item {number} does not name the capability")
-    return OpenPoint(number=number, lacks=lacks, capability=capability)
+    names = [name.strip() for name in capability.split(",")]
+    known = () if names == [RUN] else tuple(_read_capability(name, path) for name in names)
+    return OpenPoint(number=number, lacks=lacks, capabilities=known)
+
+
+def _read_capability(name: str, path: Path) -> CapabilityName:
+    try:
+        return CapabilityName(name)
+    except ValueError:
+        known = ", ".join(CapabilityName)
+        raise PendingFileWrong(
+            f"{path}: there is no capability {name!r}; the names are {known} ({RUN} for a run)"
+        ) from None

@@ -68,7 +68,7 @@ def test_a_readme_lists_every_dot_command(readme: str) -> None:
 def test_a_readme_lists_every_section_of_the_configuration(readme: str) -> None:
     from perlica.app.config import Config
 
-    sections = set(Config.model_fields) - {"sandbox_lacks"}
+    sections = set(Config.model_fields) - {"lacks"}
     text = read_tree_file(readme)
 
     assert {name for name in sections if f"`[{name}]`" not in text} == set()

@@ -36,7 +36,7 @@ class Suite:
 
     def write_pending(self, numbers: Iterable[int]) -> None:
         entries = (
-            f'[[item]]\nnumber = {n}\nlacks = "the other half"\ncapability = "later"\n'
+            f'[[item]]\nnumber = {n}\nlacks = "the other half"\ncapability = "memory"\n'
             for n in numbers
         )
         path = self.folder / "tests" / "evidence-pending.toml"
@@ -160,10 +160,11 @@ def test_a_mark_for_an_item_that_does_not_exist_ends_the_run(suite: Suite) -> No
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ('[[item]]\nnumber = 21\nlacks = "x"\ncapability = "y"\n', "no acceptance item 21"),
-        ('[[item]]\nnumber = 1\nlacks = " "\ncapability = "y"\n', "does not say what it lacks"),
+        ('[[item]]\nnumber = 1\nlacks = "x"\ncapability = "later"\n', "no capability 'later'"),
+        ('[[item]]\nnumber = 21\nlacks = "x"\ncapability = "web"\n', "no acceptance item 21"),
+        ('[[item]]\nnumber = 1\nlacks = " "\ncapability = "web"\n', "does not say what it lacks"),
         ('[[item]]\nnumber = 1\nlacks = "x"\n', "needs number, lacks and capability"),
-        ('[[item]]\nnumber = 1\nlacks = "x"\ncapability = "y"\n' * 2, "stands there twice"),
+        ('[[item]]\nnumber = 1\nlacks = "x"\ncapability = "web"\n' * 2, "stands there twice"),
         ("[[item", "evidence-pending.toml"),
     ],
 )

@@ -130,7 +130,8 @@ def test_every_action_of_the_policy_is_planned_or_said_not_to_exist_yet() -> Non
     ("text", "complaint"),
     [
         ('[[action]]\nname = "x"\n', "needs name and capability"),
-        ('[[action]]\nname = "x"\ncapability = "y"\n' * 2, "stands there twice"),
+        ('[[action]]\nname = "x"\ncapability = "run"\n', "no capability 'run'"),
+        ('[[action]]\nname = "x"\ncapability = "web"\n' * 2, "stands there twice"),
     ],
 )
 def test_a_careless_list_of_missing_actions_is_refused(

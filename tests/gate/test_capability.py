@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from gate.rig.node import Node, Program
-from perlica.app.config.capabilities import Capability, judge_sandbox
-from perlica.app.gate_report import (
+from perlica.app.capabilities.gate_report import (
     NodeIdentity,
     differences,
     identity_of,
@@ -19,6 +18,8 @@ from perlica.app.gate_report import (
     judge_sockets,
     read_report,
 )
+from perlica.app.capabilities.sandbox import judge_sandbox
+from perlica.app.capabilities.standing import Standing
 from perlica.domain.errors import Retryable
 from perlica.domain.texts import Language
 from sandboxd.config import load_config
@@ -37,7 +38,7 @@ NODE = NodeIdentity(
 )
 
 
-def capability(path: Path | None, node: NodeIdentity = NODE, *, demo: bool = False) -> Capability:
+def capability(path: Path | None, node: NodeIdentity = NODE, *, demo: bool = False) -> Standing:
     gate = judge_report(path, {"node-1": lambda: node})
     return judge_sandbox(complete=True, lacks=(), demo=demo, gate=gate)
 

@@ -11,7 +11,7 @@ from gate.checks.egress import LINES
 from gate.lines import Line
 from gate.report.document import Facts, Report, make_report
 from gate.report.writing import markdown_of, write_report
-from perlica.app.gate_report import FULL_DEPTH, read_report
+from perlica.app.capabilities.gate_report import FULL_DEPTH, read_report
 
 REPORTS = Path(__file__).parents[2] / "gate/reports"
 GOOD = Line(key="rootfs.files", claim="files stay", outcome="pass", detail="a | b")

@@ -7,7 +7,7 @@ import pytest
 
 from gate.bench import FULL
 from gate.checks.egress import LINES
-from perlica.app.gate_report import FULL_DEPTH, judge_report, read_report
+from perlica.app.capabilities.gate_report import FULL_DEPTH, judge_report, read_report
 from perlica.domain.texts import Language
 from sandboxd.config import Config
 from sandboxd.identity import code_digest, configuration_digest

@@ -26,8 +26,9 @@ from perlica.clients.model.marks import FRAME_MARKS, THINK_MARKS, FrameMark, Thi
 from perlica.clients.model.openai import OpenAiReader
 from perlica.clients.model.sse import ServerEvent
 from perlica.clients.model.thinking_text import strip_thinking
-from perlica.clients.model.wanted_back import CIPHERTEXT, WANTED_BACK
+from perlica.clients.model.wanted_back import WANTED_BACK
 from perlica.domain.errors import PerlicaError
+from perlica.domain.opaque import CIPHERTEXT
 from perlica.domain.task import EndReason
 from perlica.domain.texts import Language
 from perlica.domain.texts.models import REASON_OF, TROUBLES

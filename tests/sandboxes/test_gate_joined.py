@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from perlica.app import parts
+from perlica.app.capabilities.gate_report import admission, read_report
 from perlica.app.config import Config, parse_config
 from perlica.app.demo.layout import DemoPaths
 from perlica.app.demo.stage import Stage
 from perlica.app.doctor import outside
 from perlica.app.doctor.findings import Finding, Level
-from perlica.app.gate_report import admission, read_report
 from perlica.clients.sandboxd import SandboxdClient, SandboxdSettings
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Misconfigured

@@ -9,8 +9,9 @@ import pytest
 from perlica.clients.model.anthropic import AnthropicApi
 from perlica.clients.model.openai import OpenAiApi, OpenAiReader
 from perlica.clients.model.sse import ServerEvent
-from perlica.clients.model.wanted_back import CIPHERTEXT, WANTED_BACK, Place, WantedField
+from perlica.clients.model.wanted_back import WANTED_BACK, Place, WantedField
 from perlica.domain.errors import Refused
+from perlica.domain.opaque import CIPHERTEXT
 from perlica.domain.task import EndReason
 from perlica.domain.texts.notices import REASONS
 from perlica.runtimes.contract import AgentTurn, find_end_reason

@@ -18,9 +18,11 @@ from perlica.conversation import (
 )
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Misconfigured, PerlicaError, Refused, Retryable
+from perlica.domain.ids import new_task_id
 from perlica.domain.task import EndReason
+from perlica.runtimes.checks import explain_fault, is_json_object
 from perlica.runtimes.contract import AgentTurn, CallFault, find_end_reason
-from perlica.runtimes.native.runtime import NativeRuntime, check_turn, explain_fault, is_json_object
+from perlica.runtimes.native.runtime import NativeRuntime, check_turn
 from tests.session.words import READ, RUN, TOOLS, call, sealed, turn
 
 
@@ -220,7 +222,11 @@ def test_the_runtime_asks_once_and_knows_the_ids_of_the_conversation() -> None:
     )
     client = Client(turn("", call(provider_id="call_1")))
 
-    checked = NativeRuntime(client).turn(conversation, TOOLS, CancelToken())
+    checked = (
+        NativeRuntime(client)
+        .open(new_task_id(), CancelToken())
+        .turn(conversation, TOOLS, CancelToken())
+    )
 
     assert client.asked == (conversation, TOOLS)
     assert checked.calls[0].wire_id == checked.calls[0].id

@@ -24,8 +24,9 @@ from perlica.conversation import (
 from perlica.domain.errors import Refused
 from perlica.domain.ids import CallId, TaskId
 from perlica.protection import Channel, Protected, not_scanned, protect
+from perlica.runtimes.checks import explain_fault
 from perlica.runtimes.contract import AgentTurn, CallFault
-from perlica.runtimes.native.runtime import check_turn, explain_fault
+from perlica.runtimes.native.runtime import check_turn
 from perlica.session.transcript import (
     NewEvent,
     Transcript,

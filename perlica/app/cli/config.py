@@ -73,7 +73,7 @@ def command(
     for setting in settings:
         click.echo(_line(setting, said_in))
     if config.sandbox is None:
-        lacks = say_list(config.sandbox_lacks or ("sandbox",), said_in)
+        lacks = say_list(config.lacks.get("sandbox") or ("sandbox",), said_in)
         click.echo(_OFF.say(said_in, names=lacks))
 
 

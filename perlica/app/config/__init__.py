@@ -4,9 +4,8 @@ The command line loads it before anything else; wiring hands its values down, no
 imports it.
 """
 
-from perlica.app.config.capabilities import Capability
 from perlica.app.config.problems import ConfigInvalid, Problem
 from perlica.app.config.reading import load_config, parse_config
 from perlica.app.config.root import Config
 
-__all__ = ["Capability", "Config", "ConfigInvalid", "Problem", "load_config", "parse_config"]
+__all__ = ["Config", "ConfigInvalid", "Problem", "load_config", "parse_config"]

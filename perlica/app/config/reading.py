@@ -54,7 +54,7 @@ def parse_config(text: str, *, file: str = "-", language: Language | None = None
         said_in = language or guess_language(text)
         ordered = sorted(judged.problems, key=lambda p: (p.line is None, p.line or 0))
         raise ConfigInvalid(ordered, language=said_in, file=file)
-    return Config.model_validate({**judged.sections, "sandbox_lacks": judged.lacks})
+    return Config.model_validate({**judged.sections, "lacks": judged.lacks})
 
 
 class _Judgement:
@@ -64,7 +64,7 @@ class _Judgement:
         """Judge everything."""
         self.sections: dict[str, BaseModel] = {}
         self.problems: list[Problem] = []
-        self.lacks: tuple[str, ...] = ()
+        self.lacks: dict[str, tuple[str, ...]] = {}
         self._facts = facts
         self.problems += [unknown_key((key,), facts) for key in data if key not in _SECTIONS]
         for name, section in _SECTIONS.items():
@@ -86,7 +86,7 @@ class _Judgement:
             found = list(translate(error, name, self._facts))
             lacking = tuple(problem.key for problem in found if problem.code == "missing")
             if name in _CAPABILITIES:
-                self.lacks = lacking
+                self.lacks[name] = lacking
                 found = [problem for problem in found if problem.code != "missing"]
             self.problems += found
 

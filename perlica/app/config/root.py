@@ -1,12 +1,15 @@
 """The whole configuration as one value."""
 
 import hashlib
+from collections.abc import Mapping
 from typing import Self
 
 import rfc8785
 from pydantic import PrivateAttr
 
-from perlica.app.config.capabilities import Capability, judge_sandbox
+from perlica.app.capabilities.gate_report import GateVerdict
+from perlica.app.capabilities.judging import judge_all
+from perlica.app.capabilities.standing import Capabilities
 from perlica.app.config.sections import (
     ApprovalSection,
     ConsoleSection,
@@ -25,7 +28,6 @@ from perlica.app.config.sections import (
     ServiceSection,
     TaskSection,
 )
-from perlica.app.gate_report import GateVerdict, judge_report
 from perlica.domain.ids import UserId
 
 SHORT_HASH_DIGITS = 12
@@ -34,8 +36,8 @@ SHORT_HASH_DIGITS = 12
 class Config(Section):
     """Made by `reading` only; holds paths of secrets, never a secret.
 
-    `sandbox` is None while the capability's section is missing or lacks a value; `sandbox_lacks`
-    names what is missing (all of it when it is only `sandbox`).
+    The section of a capability (`sandbox`) is None while it is missing or lacks a value; `lacks`
+    names by section what it lacks, nothing for one that is missing altogether.
     """
 
     service: ServiceSection
@@ -53,7 +55,7 @@ class Config(Section):
     console: ConsoleSection = ConsoleSection()
     health: HealthSection = HealthSection()
     log: LogSection = LogSection()
-    sandbox_lacks: tuple[str, ...] = ()
+    lacks: Mapping[str, tuple[str, ...]] = {}
     _gate: GateVerdict | None = PrivateAttr(default=None)
 
     @property
@@ -69,7 +71,7 @@ class Config(Section):
     @property
     def digest(self) -> str:
         """SHA-256 (hex) over the canonical JSON of all values (paths of secrets, never content)."""
-        values = self.model_dump(mode="json", exclude={"sandbox_lacks"})
+        values = self.model_dump(mode="json", exclude={"lacks"})
         return hashlib.sha256(rfc8785.dumps(values)).hexdigest()
 
     @property
@@ -77,20 +79,14 @@ class Config(Section):
         """The beginning of `digest`, for logs and for people."""
         return self.digest[:SHORT_HASH_DIGITS]
 
-    def capabilities(self) -> tuple[Capability, ...]:
-        """Every capability that can be switched, on or off, with the reason and the remedy.
+    @property
+    def gate(self) -> GateVerdict | None:
+        """What the gate's report says of the nodes; None before they were compared with it."""
+        return self._gate
 
-        Before the nodes were compared (`with_gate`) the report is judged by itself.
-        """
-        report = self.sandbox.gate_report if self.sandbox else None
-        return (
-            judge_sandbox(
-                complete=self.sandbox is not None,
-                lacks=self.sandbox_lacks,
-                demo=self.service.demo,
-                gate=self._gate or judge_report(report, {}),
-            ),
-        )
+    def capabilities(self) -> Capabilities:
+        """How each capability stands: whoever asks, asks of one by its name."""
+        return judge_all(self)
 
     def with_gate(self, verdict: GateVerdict) -> Self:
         """The same configuration, after the nodes were compared with the gate's report."""

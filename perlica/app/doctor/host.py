@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from perlica import __version__
-from perlica.app.config import Capability, Config
+from perlica.app.capabilities.standing import Standing
+from perlica.app.config import Config
 from perlica.app.config.problems import filled
 from perlica.app.doctor.findings import Finding, Level, error, note, ok, warning
 from perlica.domain.clock import now_ms
@@ -64,7 +65,7 @@ def check_capabilities(config: Config) -> Iterator[Finding]:
         )
 
 
-def _say_capability(capability: Capability) -> Text:
+def _say_capability(capability: Standing) -> Text:
     """The capability, whether it is on, and why."""
     state = _ON if capability.on else _OFF
     zh, en = (

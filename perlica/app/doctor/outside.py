@@ -13,9 +13,10 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from perlica.app import parts
+from perlica.app.capabilities.gate_report import judge_settings
+from perlica.app.capabilities.standing import CapabilityName
 from perlica.app.config import Config
 from perlica.app.doctor.findings import Finding, error, foreign, note, ok, warning
-from perlica.app.gate_report import judge_settings
 from perlica.app.secrets import SecretInvalid, Secrets, read_secrets
 from perlica.clients.model.opening import open_client
 from perlica.clients.napcat.dial import DialTransport
@@ -132,7 +133,7 @@ def check_sandboxd(config: Config) -> Iterator[Finding]:
     section = config.sandbox
     if section is None:
         return
-    if not section.gate_report and not all(one.on for one in config.capabilities()):
+    if not section.gate_report and not config.capabilities()[CapabilityName.sandbox].on:
         return
     for settings in parts.node_settings(section, epoch=0).values():
         yield from _check_node(settings, digest=section.image.digest)

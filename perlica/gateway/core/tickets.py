@@ -28,7 +28,8 @@ from perlica.stores.sessions import SessionStore
 from perlica.stores.tasks import TaskStore
 
 _DRAWS = 5
-"""How often an id is drawn that is in use; there are 24 million."""
+"""How often id and code are drawn: an id may be in use, or read like a label of a credential."""
+_NOT_SHOWN = "plan_cannot_be_shown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +56,9 @@ class TicketIssuer:
                 return self._ask(caller, plan, stored_plan, replaces)
             except StoreUnavailable:
                 raise
-            except Retryable:
-                if not draws_left:
+            except (Retryable, Refused) as error:
+                may_differ = isinstance(error, Retryable) or error.code == _NOT_SHOWN
+                if not draws_left or not may_differ:
                     raise
         raise AssertionError("the last draw returns or raises")
 
@@ -142,7 +144,7 @@ class TicketIssuer:
         )
         text = protect(shown, Channel.OUTBOX)
         if text.content != shown:
-            raise Refused("plan_cannot_be_shown", "the plan cannot be shown whole to an Owner")
+            raise Refused(_NOT_SHOWN, "the plan cannot be shown whole to an Owner")
         return text
 
     def _asked_by(self, caller: Caller) -> AskedBy:

@@ -1,6 +1,6 @@
 """Budgets of a task, and the periods that the specification fixes."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, Strict
 
@@ -10,7 +10,16 @@ from perlica.app.config.values import Seconds, Whole
 
 
 class TaskSection(Section):
-    """[task]: budgets of a task; hitting one ends the task with that reason."""
+    """[task]: who thinks, and budgets of a task; hitting one ends it with that reason."""
+
+    runtime: Annotated[
+        Literal["native"],
+        Meaning(
+            zh="谁来思考：native 直接调用 [model] 的接口",
+            en="who thinks: native calls the interface of [model] itself",
+            example='"native"',
+        ),
+    ] = "native"
 
     wall_time_s: Annotated[
         Seconds,

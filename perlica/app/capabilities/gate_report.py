@@ -1,8 +1,8 @@
 """Reads a report of the rootfs gate and says whether it speaks for the nodes that are to be used.
 
 Sandboxes are switched on by a report that passed and whose kernel, runtime, file system and
-configuration are those of every node (`config.capabilities`); the doctor names what differs. The
-verdict is worked out anew from the lines: a changed word "passed" changes nothing.
+configuration are those of every node (`perlica.app.capabilities`); the doctor names what differs.
+The verdict is worked out anew from the lines: a changed word "passed" changes nothing.
 """
 
 import os

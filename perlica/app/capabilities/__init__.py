@@ -1,0 +1,1 @@
+"""Capabilities: what can be switched off without stopping the service, each judged by itself."""
