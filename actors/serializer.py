@@ -17,6 +17,7 @@ from pathlib import Path
 
 from actors.base import Alarm, PerlicaActor, Ref, tell_safely
 from actors.messages import Act
+from perlica.domain.actions import ActionCatalog
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import (
     Cancelled,
@@ -64,6 +65,7 @@ class _Worker:
     database_path: Path
     nodes: Nodes
     language: Language
+    actions: ActionCatalog
     alarm: Alarm
     reading: threading.Lock
     jobs: "queue.SimpleQueue[Assignment | None]" = field(default_factory=queue.SimpleQueue)
@@ -80,7 +82,10 @@ class _Worker:
                 if database is None:
                     database = Database.open(self.database_path)
                 performer = JobPerformer(
-                    database=database, nodes=self.nodes, language=self.language
+                    database=database,
+                    nodes=self.nodes,
+                    language=self.language,
+                    actions=self.actions,
                 )
                 with self._turn(assignment.job):
                     self._do(performer, assignment)
@@ -157,6 +162,7 @@ class SandboxSerializer(PerlicaActor):
         database_path: Path,
         nodes: Nodes,
         language: Language,
+        actions: ActionCatalog,
         alarm: Alarm,
     ) -> None:
         """Keep the parts; workers start with the first job of a sandbox."""
@@ -165,6 +171,7 @@ class SandboxSerializer(PerlicaActor):
         self._path = database_path
         self._nodes = nodes
         self._language = language
+        self._actions = actions
         self._pair: _Pair | None = None
 
     def end(self) -> None:
@@ -198,6 +205,7 @@ class SandboxSerializer(PerlicaActor):
             database_path=self._path,
             nodes=self._nodes,
             language=self._language,
+            actions=self._actions,
             alarm=self._alarm,
             reading=reading,
         )

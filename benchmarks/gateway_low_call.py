@@ -41,6 +41,7 @@ from perlica.gateway.core.tickets import TicketIssuer
 from perlica.gateway.families.sandbox.family import sandbox_family
 from perlica.gateway.families.sandbox.settings import SandboxSettings
 from perlica.gateway.families.sandbox.tools import SandboxExec
+from perlica.gateway.known_actions import CATALOG
 from perlica.protection import Channel, protect
 from perlica.sandboxes.memory import MemoryBackend
 from perlica.sandboxes.nodes import Nodes
@@ -171,7 +172,12 @@ def _gateway(database: Database, path: Path) -> Iterator[tuple[Gateway, Task]]:
     settings = parts.sandbox_settings(parse_config(_CONFIG))
     nodes = Nodes({_NODE: MemoryBackend()})
     serializer = SandboxSerializer.start(
-        slot=1, database_path=path, nodes=nodes, language=Language.en, alarm=Alarm()
+        slot=1,
+        database_path=path,
+        nodes=nodes,
+        language=Language.en,
+        actions=CATALOG,
+        alarm=Alarm(),
     )
     try:
         serializer.ask(Ready())
@@ -184,7 +190,7 @@ def _gateway(database: Database, path: Path) -> Iterator[tuple[Gateway, Task]]:
             database=database,
             policy=read_policy(None),
             issuer=TicketIssuer(
-                database=database, owners=frozenset({_OWNER}), language=Language.en
+                database=database, owners=frozenset({_OWNER}), language=Language.en, actions=CATALOG
             ),
             executors=registry.executors(database),
             ring_outbox=lambda: None,

@@ -112,6 +112,7 @@ class TaskCoordinator(PerlicaActor):
         self._ender = TaskEnder(
             database=self._database,
             language=self._handler.language,
+            actions=self._handler.actions,
             shows_usage=self._shows_usage,
         )
         self._tasks = TaskStore(self._database)
@@ -248,7 +249,8 @@ class TaskCoordinator(PerlicaActor):
     def _void(self, ticket: Ticket, reason: EndReason) -> None:
         """End a ticket that no task waits for, and tell the group."""
         language = self._handler.language
-        void_ticket(self._database, ticket, reason=reason.value, language=language)
+        action = self._handler.actions.label(ticket.action, language)
+        void_ticket(self._database, ticket, reason=reason.value, language=language, action=action)
         tell_safely(self._wires.outbox, OutboxRung())
 
     def _give_up_unasked(self) -> None:

@@ -13,6 +13,7 @@ from actors.messages import Decide, OutboxRung, Tick, TicketDecided
 from perlica.commands.answering import answer_command
 from perlica.commands.answers import answer_verdict
 from perlica.commands.names import CommandName
+from perlica.domain.actions import ActionCatalog
 from perlica.domain.approval import Verdict
 from perlica.domain.clock import monotonic_s, now_ms
 from perlica.domain.errors import StoreUnavailable
@@ -43,6 +44,7 @@ class ApprovalLedger(PerlicaActor):
         database_path: Path,
         owners: frozenset[UserId],
         language: Language,
+        actions: ActionCatalog,
         wires: Wires,
         alarm: Alarm,
     ) -> None:
@@ -51,6 +53,7 @@ class ApprovalLedger(PerlicaActor):
         self._path = database_path
         self._owners = owners
         self._language = language
+        self._actions = actions
         self._wires = wires
         self._timer = TicketTimer()
 
@@ -115,7 +118,13 @@ class ApprovalLedger(PerlicaActor):
         """None of those who were asked is an Owner any more: the ten minutes would be in vain."""
         for ticket in ApprovalStore(self._database).list_pending(now_ms()):
             if ticket.owners.isdisjoint(self._owners):
-                void_ticket(self._database, ticket, reason="owner_removed", language=self._language)
+                void_ticket(
+                    self._database,
+                    ticket,
+                    reason="owner_removed",
+                    language=self._language,
+                    action=self._actions.label(ticket.action, self._language),
+                )
 
     def _expire(self) -> None:
         store = ApprovalStore(self._database)
@@ -135,7 +144,9 @@ class ApprovalLedger(PerlicaActor):
         tell_safely(self._wires.coordinator, TicketDecided(ticket=ticket.id, task=ticket.task_id))
 
     def _announce_expiry(self, ticket: Ticket) -> None:
-        text = say_ticket_expired(ticket.id, ticket.action, self._language)
+        text = say_ticket_expired(
+            ticket.id, self._actions.label(ticket.action, self._language), self._language
+        )
         OutboxStore(self._database).enqueue(
             key=f"expired:{ticket.id}",
             kind=OutboxKind.command,

@@ -17,6 +17,7 @@ from actors.reconciler.database_watch import DatabaseWatch
 from actors.reconciler.disk_pressure import DiskWatch
 from actors.reconciler.node_probe import NodeProbe, ReadCluster, start_probes
 from perlica.commands.sandbox_handler import Members, SandboxCommandHandler
+from perlica.domain.actions import ActionCatalog
 from perlica.domain.clock import monotonic_s
 from perlica.domain.errors import PerlicaError, StaleState, StoreUnavailable
 from perlica.domain.ids import OperationId, RowId
@@ -96,6 +97,7 @@ class Reconciler(PerlicaActor):
         care: SandboxCare | None,
         members: Members,
         language: Language,
+        actions: ActionCatalog,
         wires: Wires,
         alarm: Alarm,
     ) -> None:
@@ -110,6 +112,7 @@ class Reconciler(PerlicaActor):
         self._care = care
         self._members = members
         self._language = language
+        self._actions = actions
         self._wires = wires
         self._ring = _Every(_RING_EVERY_S)
         self._ask_again = _Every(_UNKNOWN_EVERY_S)
@@ -146,6 +149,7 @@ class Reconciler(PerlicaActor):
             policy=care.policy,
             idle_ms=care.idle_ms,
             language=self._language,
+            actions=self._actions,
             ring_outbox=self._ring_outbox,
             settling=Settling(care.expire_after_due_s),
         )
@@ -283,4 +287,4 @@ class Reconciler(PerlicaActor):
 
     def _announce_unknown(self, operation: Operation) -> None:
         with self._database.transaction():
-            tell_unknown(self._database, operation, self._language)
+            tell_unknown(self._database, operation, self._language, self._actions)

@@ -30,6 +30,7 @@ from perlica.app.runtimes import build_runtime
 from perlica.app.secrets import Secrets
 from perlica.app.supervision import Supervisor
 from perlica.clients.napcat import InboundQueue
+from perlica.domain.actions import ActionCatalog
 from perlica.domain.ids import GroupId, TaskId, TicketId, UserId
 from perlica.domain.policy import Policy
 from perlica.domain.ports import SandboxRunner
@@ -38,10 +39,12 @@ from perlica.gateway.core.ceremony import Ceremony
 from perlica.gateway.core.family import ToolFamily
 from perlica.gateway.core.gateway import Gateway
 from perlica.gateway.core.orders import Orders
+from perlica.gateway.core.policy_file import check_actions
 from perlica.gateway.core.registry import Registry
 from perlica.gateway.core.tickets import TicketIssuer
 from perlica.gateway.core.work import Executors
 from perlica.gateway.families.sandbox.orders import SandboxOrders
+from perlica.gateway.known_actions import CATALOG
 from perlica.runtimes.sessions import RuntimeSessions
 from perlica.sandboxes.nodes import Nodes
 from perlica.session.loop import AgentLoop
@@ -72,12 +75,19 @@ class Assembly:
     supervisor: Supervisor
     wires: Wires
     more_families: tuple[ToolFamily, ...] = ()
+    actions: ActionCatalog = field(init=False)
     inbound: InboundQueue = field(init=False)
     _registry: Registry = field(init=False)
 
     def __post_init__(self) -> None:
-        """Make the queue between the connection's reader and intake."""
+        """Make the queue between the connection's reader and intake, and the catalog of actions.
+
+        Raises: Misconfigured for a policy that speaks of actions or scopes that do not exist.
+        """
         self.inbound = InboundQueue(most_frames=self.config.napcat.inbound_frames)
+        more = (action for family in self.more_families for action in family.actions)
+        self.actions = CATALOG.and_more(more)
+        check_actions(self.policy, self.actions)
 
     def start(self) -> None:
         """Start all actors in order. Raises: NotStarted with the actor's name."""
@@ -109,6 +119,7 @@ class Assembly:
             database_path=self.database_path,
             owners=self.config.owners,
             language=self.config.service.language,
+            actions=self.actions,
             wires=self.wires,
             alarm=self.alarm,
         )
@@ -131,6 +142,7 @@ class Assembly:
             database_path=self.database_path,
             nodes=nodes,
             language=self.config.service.language,
+            actions=self.actions,
             alarm=self.alarm,
         )
 
@@ -168,7 +180,9 @@ class Assembly:
     def _coordinator(self) -> Ref:
         return TaskCoordinator.start(
             database_path=self.database_path,
-            handler=parts.command_handler(self.config, lambda: self.wires.connection_fault),
+            handler=parts.command_handler(
+                self.config, lambda: self.wires.connection_fault, self.actions
+            ),
             wall_time_ms=int(self.config.task.wall_time_s * 1000),
             shows_usage=self.config.task.show_usage,
             progress=parts.progress_settings(self.config),
@@ -197,6 +211,7 @@ class Assembly:
             care=self._care(),
             members=parts.members(self.config),
             language=self.config.service.language,
+            actions=self.actions,
             wires=self.wires,
             alarm=self.alarm,
         )
@@ -278,6 +293,7 @@ class Assembly:
             ender=TaskEnder(
                 database=database,
                 language=language,
+                actions=self.actions,
                 shows_usage=config.task.show_usage,
                 console_url=(config.console.public_url or "").rstrip("/"),
             ),
@@ -308,6 +324,7 @@ class Assembly:
             database=database,
             owners=config.owners,
             language=config.service.language,
+            actions=self.actions,
             lifetime_ms=int(config.approval.lifetime_s * 1000),
             zone=parts.zone(config),
         )

@@ -13,7 +13,9 @@ from perlica.app.capabilities.standing import Standing
 from perlica.app.config import Config
 from perlica.app.secrets import Secret
 from perlica.console import ConsoleSettings, Health, PartStatus
+from perlica.domain.actions import ActionCatalog
 from perlica.domain.texts import Language, Text, escape_visible
+from perlica.gateway.known_actions import CATALOG
 
 _HOUR_MS = 3_600_000
 
@@ -23,6 +25,7 @@ def console_settings(
     proxy_secret: Secret | None,
     *,
     connection_fault: Callable[[], str] | None = None,
+    actions: ActionCatalog = CATALOG,
 ) -> ConsoleSettings | None:
     """What `start_console` needs; None where no console is configured.
 
@@ -46,6 +49,7 @@ def console_settings(
         language=config.service.language,
         zone=ZoneInfo(config.service.time_zone),
         parts=partial(_parts, config, connection_fault),
+        actions=actions,
     )
 
 

@@ -18,6 +18,7 @@ from perlica.clients.sandboxd import SandboxdSettings, TlsAddress
 from perlica.commands.facts import CapabilityOff
 from perlica.commands.handlers import CommandHandler
 from perlica.commands.sandbox_handler import Members
+from perlica.domain.actions import ActionCatalog
 from perlica.domain.errors import Misconfigured
 from perlica.domain.ids import GroupId, UserId
 from perlica.domain.node import LossRule
@@ -111,13 +112,16 @@ def intake_settings(config: Config, policy_version: str) -> IntakeSettings:
     )
 
 
-def command_handler(config: Config, connection_fault: Callable[[], str]) -> CommandHandler:
+def command_handler(
+    config: Config, connection_fault: Callable[[], str], actions: ActionCatalog
+) -> CommandHandler:
     """Who may command, and what `.status` says of capabilities."""
     language = config.service.language
     return CommandHandler(
         owners=config.owners,
         members=config.listed,
         language=language,
+        actions=actions,
         capabilities_off=tuple(
             CapabilityOff(name=c.label.say(language), reason=c.reason.say(language))
             for c in config.capabilities()

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 
 from perlica.commands import audit_texts as texts
 from perlica.commands.sandbox_texts import REFUSALS
+from perlica.domain.actions import ActionCatalog
 from perlica.domain.task import EndReason
 from perlica.domain.texts import Language, clip_line, say_list
-from perlica.domain.texts.actions import label_action
 from perlica.domain.texts.audit import EVENTS, VERDICTS
 from perlica.domain.texts.faults import say_fault
 from perlica.domain.texts.notices import REASONS
@@ -33,18 +33,20 @@ def say_actor(actor: str, language: Language) -> str:
     return known.say(language) if known else _clip(actor)
 
 
-def say_facts(facts: Mapping[str, object], language: Language) -> str:
+def say_facts(facts: Mapping[str, object], language: Language, actions: ActionCatalog) -> str:
     """Action, target, verdict and reason in brackets; "" where the detail holds none of them."""
-    words = say_list(_facts(facts, language), language)
+    words = say_list(_facts(facts, language, actions), language)
     if len(words) > _FACTS_CODE_POINTS:
         words = words[: _FACTS_CODE_POINTS - 1] + "…"
     return texts.FACTS.say(language, facts=words) if words else ""
 
 
-def _facts(facts: Mapping[str, object], language: Language) -> Iterator[str]:
+def _facts(
+    facts: Mapping[str, object], language: Language, actions: ActionCatalog
+) -> Iterator[str]:
     action = _word(facts, "action")
     if action:
-        yield label_action(action, language)
+        yield actions.label(action, language)
     for key, text in (("sandbox", texts.SANDBOX), ("node", texts.NODE)):
         name = _word(facts, key)
         if name and not (key == "node" and "sandbox" in facts):

@@ -30,6 +30,7 @@ from perlica.commands.record_facts import (
     read_tasks,
 )
 from perlica.commands.roles import Role, may_cancel, may_use, role_of
+from perlica.domain.actions import ActionCatalog
 from perlica.domain.clock import now_ms
 from perlica.domain.ids import OperationId, TaskId, UserId
 from perlica.domain.operation import OperationState
@@ -37,7 +38,6 @@ from perlica.domain.outbox import OutboxState
 from perlica.domain.sandbox import IDLE_MS_AT_MOST, MAX_SANDBOXES, SandboxState
 from perlica.domain.task import EndReason, TaskState
 from perlica.domain.texts import Language
-from perlica.domain.texts.actions import label_action
 from perlica.gateway.core.tickets import audit_detail
 from perlica.protection import Channel, protect
 from perlica.sandboxes.expiry import left_ms
@@ -65,6 +65,7 @@ class CommandHandler:
     owners: frozenset[UserId]
     members: frozenset[UserId]
     language: Language
+    actions: ActionCatalog
     capabilities_off: tuple[CapabilityOff, ...]
     connection_fault: Callable[[], str]
     zone: tzinfo
@@ -118,11 +119,11 @@ class CommandHandler:
             case CommandName.tasks:
                 return records.answer_tasks(read_tasks(database), self.language)
             case CommandName.task if task is not None:
-                found = read_task(database, TaskId(task), self.language)
+                found = read_task(database, TaskId(task), self.language, self.actions)
                 return records.answer_task(TaskId(task), found, self.language)
             case CommandName.audit:
                 events = read_audit(database, None if task is None else TaskId(task))
-                return records.answer_audit(events, self.zone, self.language)
+                return records.answer_audit(events, self.zone, self.language, self.actions)
             case CommandName.whoami:
                 return records.answer_whoami(command.user_id, role, self.language)
             case _:
@@ -156,7 +157,7 @@ class CommandHandler:
             items = [
                 RecoveryItem(
                     operation=operation.id,
-                    action=label_action(operation.action, self.language),
+                    action=self.actions.label(operation.action, self.language),
                     age_ms=now_ms() - operation.created_at_ms,
                 )
                 for operation in store.list_unknown()
@@ -188,7 +189,7 @@ class CommandHandler:
         tickets = tuple(
             PendingTicket(
                 ticket=t.id,
-                action=label_action(t.action, self.language),
+                action=self.actions.label(t.action, self.language),
                 left_ms=t.expires_at_ms - now,
             )
             for t in ApprovalStore(database).list_pending(now)

@@ -13,11 +13,11 @@ from perlica.commands.records import (
     TaskRecord,
     TaskTicket,
 )
+from perlica.domain.actions import ActionCatalog
 from perlica.domain.clock import now_ms
 from perlica.domain.ids import RowId, TaskId, UserId
 from perlica.domain.task import FINAL_STATES
 from perlica.domain.texts import Language
-from perlica.domain.texts.actions import label_action
 from perlica.protection import Protected
 from perlica.stores.approvals import ApprovalStore, Ticket
 from perlica.stores.audit import AuditEvent, AuditStore
@@ -33,7 +33,9 @@ def read_tasks(database: Database) -> tuple[TaskLine, ...]:
     return tuple(_line(database, task) for task in TaskStore(database).list_tasks(MOST_TASKS))
 
 
-def read_task(database: Database, asked: TaskId, language: Language) -> TaskRecord | None:
+def read_task(
+    database: Database, asked: TaskId, language: Language, actions: ActionCatalog
+) -> TaskRecord | None:
     """One task, None where there is none of that id (any more)."""
     task = TaskStore(database).find_task(asked)
     if task is None:
@@ -47,10 +49,12 @@ def read_task(database: Database, asked: TaskId, language: Language) -> TaskReco
         tool_calls=task.tool_calls,
         tokens=task.input_tokens + task.output_tokens,
         tickets=tuple(
-            TaskTicket(ticket=t.id, action=label_action(t.action, language), state=t.state)
+            TaskTicket(ticket=t.id, action=actions.label(t.action, language), state=t.state)
             for t in tickets
         ),
-        executed=executed_lines(operations, language=language, is_over=task.state in FINAL_STATES),
+        executed=executed_lines(
+            operations, language=language, actions=actions, is_over=task.state in FINAL_STATES
+        ),
     )
 
 

@@ -10,6 +10,7 @@ from datetime import tzinfo
 from perlica.commands import record_texts as texts
 from perlica.commands.audit_words import say_actor, say_facts, say_kind
 from perlica.commands.roles import Role
+from perlica.domain.actions import ActionCatalog
 from perlica.domain.approval import TicketState
 from perlica.domain.ids import TaskId, TicketId, UserId
 from perlica.domain.task import EndReason, TaskState
@@ -119,11 +120,13 @@ def answer_task(asked: TaskId, record: TaskRecord | None, language: Language) ->
     return "\n".join(said)
 
 
-def answer_audit(lines: Sequence[AuditLine], zone: tzinfo, language: Language) -> str:
+def answer_audit(
+    lines: Sequence[AuditLine], zone: tzinfo, language: Language, actions: ActionCatalog
+) -> str:
     """The newest audit events."""
     if not lines:
         return texts.AUDIT_NONE.say(language)
-    said = [_say_event(line, zone, language) for line in lines[:MOST_AUDIT_EVENTS]]
+    said = [_say_event(line, zone, language, actions) for line in lines[:MOST_AUDIT_EVENTS]]
     return "\n".join([texts.AUDIT_HEAD.say(language), *said])
 
 
@@ -146,13 +149,13 @@ def _say_ticket(ticket: TaskTicket, language: Language) -> str:
     )
 
 
-def _say_event(line: AuditLine, zone: tzinfo, language: Language) -> str:
+def _say_event(line: AuditLine, zone: tzinfo, language: Language, actions: ActionCatalog) -> str:
     about = " ".join(clip_line(item, _KIND_CODE_POINTS) for item in line.about)
     return texts.AUDIT_ITEM.say(
         language,
         time=say_time(line.at_ms, zone),
         kind=say_kind(line.kind, language),
-        facts=say_facts(line.facts, language),
+        facts=say_facts(line.facts, language, actions),
         actor=say_actor(line.actor, language),
         about=f" {about}" if about else "",
     )

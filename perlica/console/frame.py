@@ -30,7 +30,12 @@ class Frame:
 
     def wording(self, language: Language) -> Wording:
         """How a page of this moment speaks."""
-        return Wording(language=language, zone=self.settings.zone, now_ms=now_ms())
+        return Wording(
+            language=language,
+            zone=self.settings.zone,
+            now_ms=now_ms(),
+            actions=self.settings.actions,
+        )
 
     def take_snapshot(self, context: PageContext, page: Page) -> Snapshot:
         """A page's inside, the same for every visitor."""

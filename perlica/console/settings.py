@@ -6,6 +6,7 @@ from datetime import UTC, tzinfo
 from urllib.parse import urlsplit
 
 from perlica.console.parts import PartStatus
+from perlica.domain.actions import ActionCatalog
 from perlica.domain.texts import Language
 
 _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
@@ -38,6 +39,8 @@ class ConsoleSettings:
     language: Language = Language.zh
     zone: tzinfo = UTC
     parts: Callable[[], Sequence[PartStatus]] = field(default=_no_parts, repr=False)
+    actions: ActionCatalog = field(default_factory=lambda: ActionCatalog(()), repr=False)
+    """What actions and the fields of their plans are called."""
 
     @property
     def is_behind_tls(self) -> bool:

@@ -9,10 +9,10 @@ from datetime import datetime, tzinfo
 
 from perlica.console.words import WORDS
 from perlica.console.words.records import SANDBOX_REASONS
+from perlica.domain.actions import ActionCatalog
 from perlica.domain.node import NodeState
 from perlica.domain.task import UNMET, EndReason, TaskState
 from perlica.domain.texts import Language, clip_line, escape_visible, say_duration
-from perlica.domain.texts.actions import label_action
 from perlica.domain.texts.audit import EVENTS
 from perlica.domain.texts.endings import did_fail, say_ending
 from perlica.domain.texts.faults import FAULTS, say_fault
@@ -94,6 +94,7 @@ class Wording:
     language: Language
     zone: tzinfo
     now_ms: int
+    actions: ActionCatalog
 
     def say(self, name: str, /, **fields: str | int) -> str:
         """One of the console's own words."""
@@ -168,7 +169,7 @@ class Wording:
 
     def action(self, action: str) -> str:
         """What an action is called."""
-        return label_action(action, self.language)
+        return self.actions.label(action, self.language)
 
     def duration(self, duration_ms: int) -> str:
         """A duration with its two largest units."""

@@ -7,6 +7,7 @@ acknowledged. Called by the worker that wrote the end down.
 import json
 import logging
 
+from perlica.domain.actions import ActionCatalog
 from perlica.domain.errors import PerlicaError
 from perlica.domain.operation import OperationState
 from perlica.domain.outbox import OutboxKind
@@ -40,7 +41,9 @@ def acknowledge_unread(database: Database, nodes: Nodes, job: SandboxJob) -> Non
         _log.info("not acknowledged", extra={"operation": job.operation, "code": error.code})
 
 
-def tell_if_nobody_waits(database: Database, ended: Operation, language: Language) -> None:
+def tell_if_nobody_waits(
+    database: Database, ended: Operation, language: Language, actions: ActionCatalog
+) -> None:
     """The group heard of the task's end before; what it then read as going on has ended now.
 
     Runs in the caller's transaction.
@@ -51,7 +54,9 @@ def tell_if_nobody_waits(database: Database, ended: Operation, language: Languag
         return
     facts = json.loads(ended.outcome.content or "{}")
     ending = say_ending(ended.state, facts, language)
-    text = say_late_ending(ended.id, ended.action, ended.state, language, ending=ending)
+    text = say_late_ending(
+        ended.id, actions.label(ended.action, language), ended.state, language, ending=ending
+    )
     OutboxStore(database).enqueue(
         key=f"late:{ended.id}:{ended.state}",
         kind=OutboxKind.notice,

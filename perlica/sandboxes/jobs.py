@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from perlica.domain.actions import ActionCatalog
 from perlica.domain.cancel import CancelToken
 from perlica.domain.clock import monotonic_s, now_ms
 from perlica.domain.errors import (
@@ -76,6 +77,7 @@ class JobPerformer:
     database: Database
     nodes: Nodes
     language: Language
+    actions: ActionCatalog
 
     def perform(self, job: SandboxJob, cancel: CancelToken) -> JobOutcome:
         """Start, run and finish the job.
@@ -180,8 +182,8 @@ class JobPerformer:
             reason = str(facts.get("reason", ""))
             transitions.end(self.database, job, state, outcome=outcome, reason=reason)
             if state is OperationState.unknown:
-                tell_unknown(self.database, ended, self.language)
-            tell_if_nobody_waits(self.database, ended, self.language)
+                tell_unknown(self.database, ended, self.language, self.actions)
+            tell_if_nobody_waits(self.database, ended, self.language, self.actions)
 
     # --- the backend ------------------------------------------------------------------------
 
@@ -366,9 +368,11 @@ def protect_facts(facts: dict[str, JsonValue]) -> Protected:
     return detail if detail.content else protect({}, Channel.AUDIT)
 
 
-def tell_unknown(database: Database, operation: Operation, language: Language) -> None:
+def tell_unknown(
+    database: Database, operation: Operation, language: Language, actions: ActionCatalog
+) -> None:
     """Tell the group that an operation waits in the recovery queue, once for each."""
-    text = say_outcome_unknown(operation.id, operation.action, language)
+    text = say_outcome_unknown(operation.id, actions.label(operation.action, language), language)
     OutboxStore(database).enqueue(
         key=f"unknown:{operation.id}",
         kind=OutboxKind.notice,

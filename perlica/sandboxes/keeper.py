@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from perlica.domain.actions import ActionCatalog
 from perlica.domain.clock import monotonic_s, now_ms
 from perlica.domain.errors import PerlicaError, StaleState
 from perlica.domain.ids import OperationId
@@ -19,7 +20,6 @@ from perlica.domain.outbox import OutboxKind
 from perlica.domain.policy import Policy
 from perlica.domain.ports import SANDBOX_EXECUTOR, Delete, JobKind, SandboxJob, SandboxRunner, Stop
 from perlica.domain.texts import Language
-from perlica.domain.texts.actions import label_action
 from perlica.domain.texts.sandboxes import (
     say_command_ended,
     say_expired,
@@ -62,6 +62,7 @@ class Keeper:
     policy: Policy
     idle_ms: int
     language: Language
+    actions: ActionCatalog
     ring_outbox: Callable[[], None]
     settling: Settling = field(default_factory=Settling)
     _watched: set[OperationId] = field(default_factory=set)
@@ -223,7 +224,7 @@ class Keeper:
         is_done = operation.state is OperationState.succeeded
         if operation.origin.kind == "command":
             fault = "" if is_done else _fault_of(operation)
-            label = label_action(operation.action, self.language)
+            label = self.actions.label(operation.action, self.language)
             return say_command_ended(row.name, label, fault, self.language)
         if operation.action == LifecycleAction.expire and is_done:
             return say_expired(row.name, min(row.idle_ms, self.idle_ms), self.language)

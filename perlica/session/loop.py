@@ -296,7 +296,9 @@ class AgentLoop:
         with self.database.transaction():
             if ends_step:
                 TaskStore(self.database).next_step(task.id, step=task.step)
-            is_news = announce_medium(self.database, task, self.language, may_wait=ends_step)
+            is_news = announce_medium(
+                self.database, task, self.language, self.ender.actions, may_wait=ends_step
+            )
         if is_news:
             self.gateway.ring_outbox()
 

@@ -8,6 +8,7 @@ are not ten messages; the final message lists what is newer still.
 from collections.abc import Collection
 from typing import Final
 
+from perlica.domain.actions import ActionCatalog
 from perlica.domain.clock import now_ms
 from perlica.domain.ids import OperationId
 from perlica.domain.outbox import OutboxKind
@@ -29,7 +30,12 @@ APART_MS: Final = 60_000
 
 
 def announce_medium(
-    database: Database, task: Task, language: Language, *, may_wait: bool = False
+    database: Database,
+    task: Task,
+    language: Language,
+    actions: ActionCatalog,
+    *,
+    may_wait: bool = False,
 ) -> bool:
     """Queue one message about Medium actions that ran and were not announced, in the caller's
     transaction; whether there was any.
@@ -40,7 +46,7 @@ def announce_medium(
     if may_wait and any(event.at_ms > now_ms() - APART_MS for event in told):
         return False
     new = _unannounced(database, task, {event.operation_id for event in told})
-    lines = executed_lines(new, language=language)
+    lines = executed_lines(new, language=language, actions=actions)
     if not lines:
         return False
     summary = "；".join(lines) if language is Language.zh else "; ".join(lines)

@@ -7,6 +7,7 @@ cancel, deadlines and crashes.
 import json
 from dataclasses import dataclass
 
+from perlica.domain.actions import ActionCatalog
 from perlica.domain.clock import now_ms
 from perlica.domain.errors import StaleState
 from perlica.domain.ids import MessageId, UserId
@@ -44,6 +45,7 @@ class TaskEnder:
 
     database: Database
     language: Language
+    actions: ActionCatalog
     shows_usage: bool = False
     console_url: str = ""
 
@@ -76,7 +78,10 @@ class TaskEnder:
             language=self.language,
             cancelled_by=cancelled_by,
         )
-        lines = [said, *executed_lines(operations, language=self.language, is_over=True)]
+        lines = [
+            said,
+            *executed_lines(operations, language=self.language, actions=self.actions, is_over=True),
+        ]
         lines += self._credentials(current)
         if self.shows_usage:
             lines.append(usage_line(self._usage(current), self.language))
@@ -95,10 +100,11 @@ class TaskEnder:
                 answer=answer,
                 operations=self._operations(task),
                 language=self.language,
+                actions=self.actions,
                 usage=self._usage(task) if self.shows_usage else None,
                 credentials=self._credentials(task),
                 page_url=f"{self.console_url}/tasks/{task.id}" if self.console_url else "",
-                unmet=unmet_lines(tickets, self.language),
+                unmet=unmet_lines(tickets, self.language, self.actions),
             ),
             Channel.OUTBOX,
         )

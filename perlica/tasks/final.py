@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from perlica.domain.actions import ActionCatalog
 from perlica.domain.ids import TaskId
 from perlica.domain.operation import OperationState
 from perlica.domain.texts import Language, Text, clip_line, escape_visible, say_duration
-from perlica.domain.texts.actions import label_action
 from perlica.domain.texts.endings import say_ending
 from perlica.domain.texts.notices import OPERATION_STATES, frame_answer
 from perlica.protection import SMALLEST_PART
@@ -47,10 +47,6 @@ _USAGE: Final = Text(
     en="Usage: {models} model and {tools} tool calls, {tokens} tokens{estimate}, {elapsed}",
 )
 _ESTIMATE: Final = Text(zh="（估计）", en=" (estimated)")
-_WITHOUT_EFFECT: Final = frozenset({"sandbox.keep"})
-"""Actions that change nothing and that nobody asked for: the look back at a description."""
-_STOPPED: Final = frozenset({"sandbox.exec", "dependency.install"})
-"""What the end of its task stops; other operations go on, and their end is said when it comes."""
 _NEVER_BEGUN: Final = frozenset({OperationState.queued, OperationState.abandoned})
 
 
@@ -71,6 +67,7 @@ def final_message(
     answer: str,
     operations: Sequence[Operation],
     language: Language,
+    actions: ActionCatalog,
     usage: Usage | None = None,
     page_url: str = "",
     credentials: Sequence[str] = (),
@@ -88,14 +85,18 @@ def final_message(
         kept = text[: _safe_end(text, MAX_ANSWER_CODE_POINTS)]
         cut = _CUT_TO_CONSOLE.say(language, url=page_url) if page_url else _CUT.say(language)
         text = f"{kept}\n{cut}"
-    executed = executed_lines(operations, language=language)
+    executed = executed_lines(operations, language=language, actions=actions)
     framed = frame_answer(task=task, answer=text, executed=executed, language=language, unmet=unmet)
     framed = "\n".join((framed, *credentials))
     return framed if usage is None else f"{framed}\n{usage_line(usage, language)}"
 
 
 def executed_lines(
-    operations: Sequence[Operation], *, language: Language, is_over: bool = False
+    operations: Sequence[Operation],
+    *,
+    language: Language,
+    actions: ActionCatalog,
+    is_over: bool = False,
 ) -> tuple[str, ...]:
     """One line for each operation that began, in their order; equal ones in a row are counted.
 
@@ -106,10 +107,11 @@ def executed_lines(
     began = [
         operation
         for operation in operations
-        if operation.state not in _NEVER_BEGUN and operation.action not in _WITHOUT_EFFECT
+        if operation.state not in _NEVER_BEGUN and not _has_no_effect(operation, actions)
     ]
     lines: list[tuple[str, int]] = []
-    for line in (_say_operation(operation, language, is_over=is_over) for operation in began):
+    said = (_say_operation(each, language, actions, is_over=is_over) for each in began)
+    for line in said:
         if lines and lines[-1][0] == line:
             lines[-1] = (line, lines[-1][1] + 1)
         else:
@@ -134,17 +136,24 @@ def usage_line(usage: Usage, language: Language) -> str:
     )
 
 
-def _say_operation(operation: Operation, language: Language, *, is_over: bool) -> str:
+def _has_no_effect(operation: Operation, actions: ActionCatalog) -> bool:
+    spec = actions.find(operation.action)
+    return spec is not None and spec.has_no_effect
+
+
+def _say_operation(
+    operation: Operation, language: Language, actions: ActionCatalog, *, is_over: bool
+) -> str:
     plan = _read(operation.plan.content)
     target = _read_map(plan.get("target"))
     name = next((target[key] for key in ("sandbox", "name", "id") if target.get(key)), "")
     detail = _say_detail(_read_map(plan.get("effect")))
-    is_stopping = (
-        is_over and operation.state is OperationState.started and operation.action in _STOPPED
-    )
+    spec = actions.find(operation.action)
+    is_open = is_over and operation.state is OperationState.started
+    is_stopping = is_open and spec is not None and spec.ends_with_task
     return _LINE.say(
         language,
-        action=label_action(operation.action, language),
+        action=actions.label(operation.action, language),
         target=_TARGET.say(language, name=clip_line(str(name), _NAME_CODE_POINTS)) if name else "",
         detail=f" {detail}" if detail else "",
         state=_BEING_STOPPED.say(language) if is_stopping else _say_state(operation, language),

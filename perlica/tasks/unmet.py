@@ -8,10 +8,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from perlica.domain.actions import ActionCatalog
 from perlica.domain.approval import TicketState
 from perlica.domain.task import EndReason
 from perlica.domain.texts import Language, Text, clip_line
-from perlica.domain.texts.actions import label_action
 from perlica.domain.texts.notices import REASONS
 from perlica.stores.approvals import Ticket
 
@@ -40,12 +40,14 @@ def end_reason(tickets: Sequence[Ticket]) -> EndReason:
     return _REASONS[unmet[-1].state] if unmet else EndReason.answered
 
 
-def unmet_lines(tickets: Sequence[Ticket], language: Language) -> tuple[str, ...]:
+def unmet_lines(
+    tickets: Sequence[Ticket], language: Language, actions: ActionCatalog
+) -> tuple[str, ...]:
     """One line for each approval that a task did not get."""
     return tuple(
         _LINE.say(
             language,
-            action=label_action(ticket.action, language),
+            action=actions.label(ticket.action, language),
             target=_say_target(ticket, language),
             reason=REASONS[_REASONS[ticket.state]].say(language),
         )

@@ -9,6 +9,7 @@ from perlica.domain.task import EndReason, TaskState
 from perlica.domain.texts import Language
 from perlica.gateway.core.gateway import Gateway, GivenCall
 from perlica.gateway.core.outcomes import CallEnd
+from perlica.gateway.known_actions import CATALOG
 from perlica.runtimes.contract import AgentTurn
 from perlica.runtimes.native.runtime import NativeSession
 from perlica.stores.database import Database
@@ -31,7 +32,7 @@ def _end(database: Database) -> None:
     """The task ends in the tables, and no flag tells its loop."""
     task = TaskStore(database).active_task()
     assert task is not None
-    ender = TaskEnder(database=database, language=Language.zh)
+    ender = TaskEnder(database=database, language=Language.zh, actions=CATALOG)
     ender.end(task, after=TaskState.cancelled, reason=EndReason.cancelled_by_member)
 
 

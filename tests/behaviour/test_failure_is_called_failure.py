@@ -16,13 +16,14 @@ from perlica.domain.texts import Language
 from perlica.domain.texts.endings import did_fail, say_ending
 from perlica.gateway.core.approval_text import CHINA_TIME
 from perlica.gateway.families.sandbox.results import present
+from perlica.gateway.known_actions import CATALOG
 from perlica.sandboxes.jobs import facts_of, state_of
 from perlica.stores.views.operations import find_for_call
 from perlica.stores.views.transcript import find_call
 from tests.behaviour.asking import APPROVE, ask_for_delete, create, run
 from tests.behaviour.live import OWNER, LivePerlica, is_final
 
-WORDS = Wording(language=Language.zh, zone=CHINA_TIME, now_ms=0)
+WORDS = Wording(language=Language.zh, zone=CHINA_TIME, now_ms=0, actions=CATALOG)
 
 
 def outcome(ended: str, **more: int | bool | None) -> CommandOutcome:

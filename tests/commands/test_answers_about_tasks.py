@@ -23,6 +23,7 @@ from perlica.domain.approval import TicketState
 from perlica.domain.ids import TaskId, TicketId
 from perlica.domain.task import TaskState
 from perlica.domain.texts import Language
+from perlica.gateway.known_actions import CATALOG
 
 EN = Language.en
 LINE = TaskLine(
@@ -78,12 +79,12 @@ def test_a_task_that_nobody_knows_is_said_to_be_none() -> None:
 
 def test_ten_events_of_the_audit_are_listed() -> None:
     event = AuditLine(at_ms=1_000, kind="k", actor="a", about=("x", "y" * 61))
-    said = answer_audit([event] * 11, UTC, EN)
+    said = answer_audit([event] * 11, UTC, EN, CATALOG)
 
     assert len(said.split("\n")) == 11
     assert said.split("\n")[1] == f"00:00:01 (UTC+00:00) k, a x {'y' * 59}…"
-    assert len(answer_audit([], UTC, EN).split("\n")) == 1
-    assert answer_audit([replace(event, about=())], UTC, EN).endswith("k, a")
+    assert len(answer_audit([], UTC, EN, CATALOG).split("\n")) == 1
+    assert answer_audit([replace(event, about=())], UTC, EN, CATALOG).endswith("k, a")
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,7 @@ def test_a_kind_without_words_is_shown_by_itself() -> None:
     ],
 )
 def test_facts_are_said_in_brackets(facts: dict[str, object], said: str | None) -> None:
-    spoken = say_facts(facts, EN)
+    spoken = say_facts(facts, EN, CATALOG)
 
     assert spoken == said if said is not None else spoken.endswith("…)") and len(spoken) == 123
 

@@ -8,13 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perlica.domain.actions import SCOPES
 from perlica.domain.errors import Refused
 from perlica.domain.ids import TicketId, UserId
 from perlica.domain.plan import ActionPlan, JsonValue, Origin, canonical_json, hash_plan
 from perlica.domain.texts import Language
 from perlica.gateway.core.approval_headline import AskedBy
-from perlica.gateway.core.approval_text import MAX_CODE_POINTS, approval_text, summarise_target
-from perlica.gateway.core.approval_words import KINDS, LABELS, WORDS
+from perlica.gateway.core.approval_text import (
+    KINDS,
+    MAX_CODE_POINTS,
+    approval_text,
+    summarise_target,
+)
+from perlica.gateway.known_actions import CATALOG
 from perlica.protection import Channel, protect
 
 EXPIRES_AT_MS = 1_796_028_366_000
@@ -40,6 +46,7 @@ def shown(plan: ActionPlan, language: Language = Language.zh) -> str:
         code="123456",
         expires_at_ms=EXPIRES_AT_MS,
         language=language,
+        actions=CATALOG,
     )
 
 
@@ -109,10 +116,12 @@ def test_what_only_reads_like_our_words_is_told_apart(plan: ActionPlan, line: st
 
 @pytest.mark.parametrize("language", Language)
 def test_no_two_fields_and_no_two_words_of_an_approval_read_the_same(language: Language) -> None:
-    labels = [text.say(language) for part in LABELS.values() for text in part.values()]
+    parts = [CATALOG.field_labels(part) for part in ("target", "effect")]
+    labels = [label.say(language) for part in parts for label in part.values()]
 
     assert len(set(labels)) == len(labels)
-    for words in (*WORDS.values(), KINDS):
+    filled_in = [CATALOG.words_of(key) for key in ("files", "verdict", "network")]
+    for words in (*filled_in, SCOPES, CATALOG.expected, KINDS):
         shown_words = [text.say(language, name="x") for text in words.values()]
         assert len(set(shown_words)) == len(shown_words)
 

@@ -9,10 +9,10 @@ import pytest
 from perlica.domain.ids import TicketId, UserId
 from perlica.domain.plan import ActionPlan, JsonValue, Level, Origin, hash_plan
 from perlica.domain.texts import Language
-from perlica.domain.texts.actions import ACTIONS
-from perlica.gateway.core.approval_headline import HEADLINES, AskedBy
+from perlica.gateway.core.approval_headline import AskedBy
 from perlica.gateway.core.approval_text import MAX_CODE_POINTS, SHORT_HASH_DIGITS, approval_text
 from perlica.gateway.core.policy_file import read_policy
+from perlica.gateway.known_actions import CATALOG
 from perlica.protection import Channel, protect
 
 EXPIRES_AT_MS = 1_796_028_366_000
@@ -104,6 +104,7 @@ def shown(plan: ActionPlan, asked_by: AskedBy, language: Language = Language.zh)
         code="123456",
         expires_at_ms=EXPIRES_AT_MS,
         language=language,
+        actions=CATALOG,
     )
 
 
@@ -266,7 +267,9 @@ def test_every_action_that_is_planned_has_a_first_line_of_its_own(
 
     first = shown(plan, BY_MEMBER, language).splitlines()[0]
 
-    assert action in HEADLINES
+    spec = CATALOG.find(action)
+    assert spec is not None
+    assert spec.headline is not None
     assert "?" not in first
     assert "30003" in first
 
@@ -274,8 +277,7 @@ def test_every_action_that_is_planned_has_a_first_line_of_its_own(
 def test_every_first_line_belongs_to_an_action_of_the_policy() -> None:
     policy = read_policy(None)
 
-    assert set(HEADLINES) == set(PLANNED)
-    assert set(HEADLINES) <= set(ACTIONS)
+    assert {spec.name for spec in CATALOG if spec.headline is not None} == set(PLANNED)
     levels = {policy.judge(golden.plan.action, golden.plan.scope) for golden in GOLDEN}
     assert levels == {Level.high}
 

@@ -9,6 +9,7 @@ from perlica.commands.records import AuditLine, answer_audit
 from perlica.domain.approval import Verdict
 from perlica.domain.texts import Language
 from perlica.domain.texts.audit import VERDICTS
+from perlica.gateway.known_actions import CATALOG
 
 
 def told(
@@ -19,7 +20,7 @@ def told(
     language: Language = Language.zh,
 ) -> str:
     line = AuditLine(at_ms=0, kind=kind, actor=actor, about=("T-7F3KQ2", "K7Q2M"), facts=facts)
-    return answer_audit([line], UTC, language).splitlines()[1]
+    return answer_audit([line], UTC, language, CATALOG).splitlines()[1]
 
 
 def test_a_decision_says_what_was_wanted_what_became_of_it_and_of_what() -> None:

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections.abc import Mapping
 from importlib import resources
 from types import ModuleType
 
@@ -11,12 +12,12 @@ from hypothesis import strategies as st
 
 from perlica.commands import record_texts, sandbox_texts
 from perlica.commands import texts as command_texts
+from perlica.domain import actions
 from perlica.domain.ids import OperationId, TaskId, TicketId
 from perlica.domain.task import EndReason, TaskState
 from perlica.domain.texts import (
     Language,
     Text,
-    actions,
     clip_line,
     escape_visible,
     notices,
@@ -27,6 +28,7 @@ from perlica.domain.texts import (
 )
 from perlica.domain.texts.faults import say_fault
 from perlica.gateway.core import approval_text
+from perlica.gateway.known_actions import CATALOG
 
 _MODULES = (command_texts, record_texts, sandbox_texts, notices, sandboxes, actions, approval_text)
 TASK = TaskId("T-7F3KQ2")
@@ -37,7 +39,7 @@ def texts_of(module: ModuleType) -> list[Text]:
     for value in vars(module).values():
         if isinstance(value, Text):
             found.append(value)
-        elif isinstance(value, dict):
+        elif isinstance(value, Mapping):
             found += [text for text in value.values() if isinstance(text, Text)]
     return found
 
@@ -61,8 +63,8 @@ def test_every_action_of_the_packaged_policy_has_a_label() -> None:
     levels = [value for value in tomllib.loads(packaged).values() if isinstance(value, dict)]
     named = {action for level in levels for action in level}
 
-    assert named <= set(actions.ACTIONS)
-    assert actions.label_action("new.action\n", Language.zh) == "new.action\\n"
+    assert named <= {spec.name for spec in CATALOG}
+    assert CATALOG.label("new.action\n", Language.zh) == "new.action\\n"
 
 
 @pytest.mark.evidence(2)

@@ -14,6 +14,7 @@ from perlica.domain.errors import Refused
 from perlica.domain.texts import Language
 from perlica.domain.texts.faults import FAULTS, say_fault
 from perlica.domain.texts.sandboxes import say_command_ended, say_lost, say_orphans
+from perlica.gateway.known_actions import CATALOG
 from perlica.stores import faults
 
 ROOT = Path(__file__).parents[2]
@@ -70,7 +71,7 @@ def test_a_sentence_that_was_meant_for_a_log_does_not_reach_the_group(language: 
         say_command_ended("main", "x", SENTENCE, language),
         say_lost("main", "node-1", SENTENCE, language),
         say_orphans([("main", SENTENCE)], language),
-        say_facts({"reason": SENTENCE}, language),
+        say_facts({"reason": SENTENCE}, language, CATALOG),
         answer_refused(Refused("some_code", SENTENCE), language),
     )
 

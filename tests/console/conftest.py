@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from perlica.console import ConsoleServer, ConsoleSettings, start_console
+from perlica.gateway.known_actions import CATALOG
 from tests.console.people import Person
 from tests.console.seeder import make_database
 from tests.console.seeding import Seeded, seed
@@ -25,7 +26,7 @@ def start(path: Path) -> Iterator[StartConsole]:
     servers: list[ConsoleServer] = []
 
     def begin(**settings: object) -> ConsoleServer:
-        server = start_console(ConsoleSettings(**settings), path)  # type: ignore[arg-type]
+        server = start_console(ConsoleSettings(actions=CATALOG, **settings), path)  # type: ignore[arg-type]
         servers.append(server)
         return server
 
@@ -62,7 +63,7 @@ def seeded(tmp_path_factory: pytest.TempPathFactory) -> Seeded:
 @pytest.fixture(scope="module")
 def looking(seeded: Seeded) -> Iterator[Person]:
     """A viewer of the seeded database."""
-    server = start_console(ConsoleSettings(), seeded.path)
+    server = start_console(ConsoleSettings(actions=CATALOG), seeded.path)
     with Person(server) as person:
         person.log_in()
         yield person

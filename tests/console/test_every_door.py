@@ -11,6 +11,7 @@ from perlica.console import ConsoleServer, ConsoleSettings
 from perlica.console.application import Console
 from perlica.console.reader import Reader
 from perlica.console.routes import ROUTES
+from perlica.gateway.known_actions import CATALOG
 from tests.console.conftest import StartConsole
 from tests.console.people import Person
 from tests.console.seeding import Seeded
@@ -30,7 +31,7 @@ def _example(path: str, seeded: Seeded | None = None) -> str:
 
 
 def _routes(console: ConsoleServer) -> set[tuple[str, str]]:
-    app = Console(ConsoleSettings(), Reader.__new__(Reader), frozenset()).app
+    app = Console(ConsoleSettings(actions=CATALOG), Reader.__new__(Reader), frozenset()).app
     return {(route.method, route.rule) for route in app.routes}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from perlica.console import ConsoleSettings, start_console
+from perlica.gateway.known_actions import CATALOG
 from tests.console.hostile import SIGNS, spoil
 from tests.console.people import Person
 from tests.console.seeder import make_database
@@ -31,7 +32,7 @@ def spoilt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Person, t
     """A viewer of a spoilt database, and the pages of its records."""
     path = make_database(tmp_path_factory.mktemp("spoilt") / "perlica.db")
     pages = spoil(path)
-    server = start_console(ConsoleSettings(), path)
+    server = start_console(ConsoleSettings(actions=CATALOG), path)
     with Person(server) as person:
         person.log_in()
         yield person, pages

@@ -8,6 +8,7 @@ import pytest
 
 from perlica.console import ConsoleServer, ConsoleSettings, start_console
 from perlica.domain.task import TaskState
+from perlica.gateway.known_actions import CATALOG
 from perlica.stores.database import Database
 from perlica.stores.viewers import ViewerStore
 from tests.console.accessibility import find_axe, serious_findings
@@ -64,7 +65,7 @@ def fresh(browser: Browser) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def weeks(seeded: Seeded) -> Iterator[ConsoleServer]:
-    server = start_console(ConsoleSettings(refresh_s=1.0), seeded.path)
+    server = start_console(ConsoleSettings(actions=CATALOG, refresh_s=1.0), seeded.path)
     yield server
     server.stop()
 
@@ -72,7 +73,7 @@ def weeks(seeded: Seeded) -> Iterator[ConsoleServer]:
 @pytest.fixture
 def quick(path: Path) -> Iterator[ConsoleServer]:
     """A console over an empty database that is looked at often."""
-    server = start_console(ConsoleSettings(refresh_s=0.2), path)
+    server = start_console(ConsoleSettings(actions=CATALOG, refresh_s=0.2), path)
     yield server
     server.stop()
 
@@ -163,7 +164,7 @@ def test_hostile_rows_are_text_in_a_real_browser(
 ) -> None:
     path = make_database(tmp_path_factory.mktemp("hostile") / "perlica.db")
     pages = spoil(path)
-    server = start_console(ConsoleSettings(), path)
+    server = start_console(ConsoleSettings(actions=CATALOG), path)
     try:
         log_in(fresh, server)
         for page in (*PAGES, *(page for page in pages[:20] if "turns" not in page)):

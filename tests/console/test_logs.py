@@ -13,6 +13,7 @@ import pytest
 from perlica.app.config.sections import LogSection
 from perlica.app.logs import start_logging
 from perlica.console import ConsoleSettings, start_console
+from perlica.gateway.known_actions import CATALOG
 from perlica.stores.database import Database
 from perlica.stores.viewers import ViewerStore
 from tests.console.people import Person
@@ -50,7 +51,9 @@ def test_no_token_cookie_or_secret_is_ever_logged(
     right, wrong = (f"perlica-viewer-{secrets.token_urlsafe(32)}" for _ in range(2))
     with Database.open(path) as db:
         add_viewer(db, name="canary", token=right)
-    settings = ConsoleSettings(proxy_secret=PROXY_SECRET, login_failures=3, login_wait_s=600)
+    settings = ConsoleSettings(
+        actions=CATALOG, proxy_secret=PROXY_SECRET, login_failures=3, login_wait_s=600
+    )
     console = start_console(settings, path)
     with Person(console) as person:
         person.log_in(right)
@@ -89,6 +92,6 @@ def _fail_with(*secret: str) -> object:
 
 
 def test_nothing_secret_is_shown_by_a_repr(path: Path) -> None:
-    settings = ConsoleSettings(proxy_secret=PROXY_SECRET)
+    settings = ConsoleSettings(actions=CATALOG, proxy_secret=PROXY_SECRET)
 
     assert PROXY_SECRET not in repr(settings)

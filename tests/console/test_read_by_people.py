@@ -13,6 +13,7 @@ from perlica.console.wording import NAME_CODE_POINTS, Wording
 from perlica.domain.clock import now_ms
 from perlica.domain.sandbox import SandboxState
 from perlica.domain.texts import Language
+from perlica.gateway.known_actions import CATALOG
 from perlica.stores.database import Database
 from perlica.stores.views.people import read_names
 from perlica.stores.views.tasks import search_tasks
@@ -29,7 +30,7 @@ _KEY = re.compile(r"\b(?:exit_code|effect\.[a-z_]+|cpu_millis|stdout_bytes|targe
 
 
 def wording(language: Language = Language.zh) -> Wording:
-    return Wording(language=language, zone=UTC, now_ms=now_ms())
+    return Wording(language=language, zone=UTC, now_ms=now_ms(), actions=CATALOG)
 
 
 def test_a_task_has_one_time_spent_and_the_other_time_says_what_it_counts(

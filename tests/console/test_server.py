@@ -10,6 +10,7 @@ import pytest
 
 from perlica.console import ConsoleSettings, start_console
 from perlica.domain.errors import Misconfigured
+from perlica.gateway.known_actions import CATALOG
 from perlica.stores.database import Database
 from tests.console.people import Person, text_of
 from tests.console.seeder import Seeder, add_viewer, make_database
@@ -28,7 +29,7 @@ def open_files(path: Path) -> list[str]:
 
 def test_nothing_is_left_after_a_stop(path: Path) -> None:
     threads_before = set(threading.enumerate())
-    console = start_console(ConsoleSettings(), path)
+    console = start_console(ConsoleSettings(actions=CATALOG), path)
     with Person(console) as person:
         person.log_in()
         for page in ("/", "/tasks", "/audit", "/usage"):
@@ -43,7 +44,7 @@ def test_nothing_is_left_after_a_stop(path: Path) -> None:
 
 
 def test_a_stop_waits_for_no_open_page(path: Path) -> None:
-    console = start_console(ConsoleSettings(), path)
+    console = start_console(ConsoleSettings(actions=CATALOG), path)
     idle = socket.create_connection(("127.0.0.1", console.port), timeout=5)
     half = socket.create_connection(("127.0.0.1", console.port), timeout=5)
     half.sendall(b"GET / HTTP/1.1\r\nHost: ")
@@ -58,7 +59,7 @@ def test_a_stop_waits_for_no_open_page(path: Path) -> None:
 
 
 def test_connections_that_say_nothing_hold_no_thread(path: Path) -> None:
-    console = start_console(ConsoleSettings(threads=1), path)
+    console = start_console(ConsoleSettings(actions=CATALOG, threads=1), path)
     silent = [socket.create_connection(("127.0.0.1", console.port), timeout=5) for _ in range(8)]
     began_s = time.monotonic()
     with Person(console) as person:
@@ -74,7 +75,7 @@ def test_connections_that_say_nothing_hold_no_thread(path: Path) -> None:
 
 def test_a_taken_address_is_told_with_the_remedy(path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        settings = ConsoleSettings(port=taken.getsockname()[1])
+        settings = ConsoleSettings(actions=CATALOG, port=taken.getsockname()[1])
 
         with pytest.raises(Misconfigured, match="console_unusable") as refused:
             start_console(settings, path)
@@ -83,7 +84,7 @@ def test_a_taken_address_is_told_with_the_remedy(path: Path) -> None:
 
 def test_without_a_database_every_page_says_so_and_it_recovers(tmp_path: Path) -> None:
     path = tmp_path / "perlica.db"
-    console = start_console(ConsoleSettings(), path)
+    console = start_console(ConsoleSettings(actions=CATALOG), path)
     with Person(console) as person:
         missing = person.get("/")
         make_database(path)
@@ -102,7 +103,7 @@ def test_a_database_that_is_replaced_is_read_anew(tmp_path: Path) -> None:
     with Database.open(new) as db:
         task = Seeder(db).begin("只在新库里")
         db.truncate_wal()
-    console = start_console(ConsoleSettings(threads=2), old)
+    console = start_console(ConsoleSettings(actions=CATALOG, threads=2), old)
     with Person(console) as person:
         person.log_in()
         before = person.read("/tasks")
@@ -119,7 +120,7 @@ def test_a_database_that_is_replaced_is_read_anew(tmp_path: Path) -> None:
 
 def test_a_damaged_database_is_said_and_ends_nothing(tmp_path: Path) -> None:
     path = make_database(tmp_path / "perlica.db")
-    console = start_console(ConsoleSettings(threads=1), path)
+    console = start_console(ConsoleSettings(actions=CATALOG, threads=1), path)
     with Person(console) as person:
         person.log_in()
         copy = tmp_path / "copy"
@@ -135,7 +136,7 @@ def test_a_damaged_database_is_said_and_ends_nothing(tmp_path: Path) -> None:
 
 
 def test_a_locked_database_is_no_hindrance(path: Path) -> None:
-    console = start_console(ConsoleSettings(), path)
+    console = start_console(ConsoleSettings(actions=CATALOG), path)
     with Person(console) as person, Database.open(path) as writer:
         person.log_in()
         with writer.transaction():
@@ -152,7 +153,7 @@ def test_a_locked_database_is_no_hindrance(path: Path) -> None:
 def test_a_fault_in_a_page_is_a_page_and_the_next_one_works(
     path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    console = start_console(ConsoleSettings(), path)
+    console = start_console(ConsoleSettings(actions=CATALOG), path)
     with Person(console) as person:
         person.log_in()
         with monkeypatch.context() as broken:
@@ -169,7 +170,7 @@ def test_a_fault_in_a_page_is_a_page_and_the_next_one_works(
 
 
 def test_a_viewer_added_while_it_runs_can_log_in(path: Path) -> None:
-    console = start_console(ConsoleSettings(), path)
+    console = start_console(ConsoleSettings(actions=CATALOG), path)
     with Person(console) as person:
         before = person.log_in("a-new-token").status_code
         with Database.open(path) as db:

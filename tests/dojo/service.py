@@ -31,6 +31,7 @@ from perlica.gateway.core.registry import Registry
 from perlica.gateway.core.tickets import TicketIssuer
 from perlica.gateway.core.tool import CallContext, Planned, ToolArguments
 from perlica.gateway.core.work import Change, ToolResult
+from perlica.gateway.known_actions import CATALOG
 from perlica.protection import Channel, protect
 from perlica.runtimes.contract import AgentTurn, RequestedCall
 from perlica.runtimes.sessions import RuntimeSessions
@@ -269,7 +270,7 @@ class Service:
             budgets=Budgets(
                 model_calls=_MANY, tool_calls=_MANY, tokens=_MANY, equal_calls_in_a_row=50
             ),
-            ender=TaskEnder(database=self.database, language=language),
+            ender=TaskEnder(database=self.database, language=language, actions=CATALOG),
             language=language,
             new_transcript=lambda: Transcript(WrapSettings()),
         )
@@ -285,7 +286,10 @@ class Service:
             database=self.database,
             policy=Policy(version="dojo", levels=levels),
             issuer=TicketIssuer(
-                database=self.database, owners=frozenset({OWNER}), language=Language.en
+                database=self.database,
+                owners=frozenset({OWNER}),
+                language=Language.en,
+                actions=CATALOG,
             ),
             executors={},
             ring_outbox=lambda: None,

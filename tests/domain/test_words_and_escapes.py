@@ -8,12 +8,12 @@ from perlica.domain.ids import TaskId
 from perlica.domain.node import NodeState
 from perlica.domain.task import TaskState
 from perlica.domain.texts import notices, sandboxes
-from perlica.domain.texts.actions import label_action
 from perlica.domain.texts.endings import did_fail, say_ending
 from perlica.domain.texts.escape import clip_line, escape_visible, sanitise_lines
 from perlica.domain.texts.faults import say_fault
 from perlica.domain.texts.language import Language, Text, say_duration, say_list, say_time
 from perlica.domain.texts.visible import is_invisible, is_turned, without_invisible
+from perlica.gateway.known_actions import CATALOG
 
 ZH, EN = Language.zh, Language.en
 TASK = TaskId("T-222222")
@@ -203,8 +203,8 @@ def test_a_fault_is_said_in_words_or_by_its_code(code: str, said: str) -> None:
 
 
 def test_an_action_without_words_is_shown_by_its_own_name() -> None:
-    assert label_action("web.fetch", EN) == "fetch a web page"
-    assert label_action("new\u202eaction", EN) == "new\\u{202e}action"
+    assert CATALOG.label("web.fetch", EN) == "fetch a web page"
+    assert CATALOG.label("new\u202eaction", EN) == "new\\u{202e}action"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from perlica.domain.texts import Language
 from perlica.gateway.core import tickets
 from perlica.gateway.core.caller import CommandCaller
 from perlica.gateway.core.tickets import TicketIssuer
+from perlica.gateway.known_actions import CATALOG
 from perlica.stores.database import Database
 from perlica.stores.migrations import check_target, migrate
 
@@ -43,7 +44,9 @@ def plan_for(sandbox: str) -> ActionPlan:
 
 
 def issuer_over(database: Database) -> TicketIssuer:
-    return TicketIssuer(database=database, owners=frozenset({OWNER}), language=Language.zh)
+    return TicketIssuer(
+        database=database, owners=frozenset({OWNER}), language=Language.zh, actions=CATALOG
+    )
 
 
 def draw(monkeypatch: pytest.MonkeyPatch, *ids: str) -> list[str]:

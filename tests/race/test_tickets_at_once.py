@@ -20,6 +20,7 @@ from perlica.gateway.core.execution import Execution, PlanRunner
 from perlica.gateway.core.tickets import TicketIssuer
 from perlica.gateway.core.tool import Planned
 from perlica.gateway.core.work import Change, ToolResult
+from perlica.gateway.known_actions import CATALOG
 from perlica.stores.approvals import ApprovalStore
 from perlica.stores.database import Database
 from perlica.stores.migrations import check_target, migrate
@@ -101,7 +102,7 @@ def _plan(run: Callable[[], ToolResult], number: int) -> Planned:
 def _ask(path: Path, planned: Planned) -> tuple[TicketId, str]:
     """A pending ticket and the digest of its code."""
     with Database.open(path) as database:
-        desk = TicketIssuer(database=database, owners=OWNERS, language=Language.zh)
+        desk = TicketIssuer(database=database, owners=OWNERS, language=Language.zh, actions=CATALOG)
         ticket = desk.ask(_caller(), planned.plan)
         row = database.query_one("SELECT content FROM outbox_messages ORDER BY id DESC LIMIT 1")
     assert row is not None

@@ -10,12 +10,15 @@ from perlica.gateway.core.policy_file import read_policy
 from perlica.gateway.core.registry import Registry
 from perlica.gateway.core.tickets import TicketIssuer
 from perlica.gateway.core.work import Executors
+from perlica.gateway.known_actions import CATALOG
 from perlica.stores.database import Database
 
 
 def make_ceremony(database: Database, executors: Executors, owners: Collection[UserId]) -> Ceremony:
     """Over a connection; nobody is rung."""
-    issuer = TicketIssuer(database=database, owners=frozenset(owners), language=Language.zh)
+    issuer = TicketIssuer(
+        database=database, owners=frozenset(owners), language=Language.zh, actions=CATALOG
+    )
     return Ceremony(
         database=database,
         policy=read_policy(None),

@@ -47,6 +47,7 @@ from perlica.gateway.core.registry import Registry
 from perlica.gateway.families.sandbox.family import sandbox_family
 from perlica.gateway.families.sandbox.orders import SandboxOrders
 from perlica.gateway.families.sandbox.settings import SandboxSettings
+from perlica.gateway.known_actions import CATALOG
 from perlica.protection import Channel, protect
 from perlica.sandboxes.image import adopt_image
 from perlica.sandboxes.lifecycle import Deletion, LifecycleAction, queue_deletion
@@ -107,20 +108,13 @@ class Rig:
             adopt_image(database, self.image)
             active = TaskStore(database).active_task()
             self._task = active.id if active is not None else self._begin_task(database)
-        for slot in range(MAX_SANDBOXES + 1):
-            ref = SandboxSerializer.start(
-                slot=slot,
-                database_path=self.path,
-                nodes=self.nodes,
-                language=Language.zh,
-                alarm=self.alarm,
-            )
-            self._serializers[slot] = self._ready(ref)
+        self._start_serializers()
         self.wires.ledger = self._ready(
             ApprovalLedger.start(
                 database_path=self.path,
                 owners=frozenset(OWNERS),
                 language=Language.zh,
+                actions=CATALOG,
                 wires=self.wires,
                 alarm=self.alarm,
             )
@@ -144,11 +138,24 @@ class Rig:
                 ),
                 members=Members(group_id=GROUP, owners=frozenset(OWNERS), listed=frozenset(OWNERS)),
                 language=Language.zh,
+                actions=CATALOG,
                 wires=self.wires,
                 alarm=self.alarm,
             )
         )
         self.wait(self._was_looked_at, what="first looks")
+
+    def _start_serializers(self) -> None:
+        for slot in range(MAX_SANDBOXES + 1):
+            ref = SandboxSerializer.start(
+                slot=slot,
+                database_path=self.path,
+                nodes=self.nodes,
+                language=Language.zh,
+                actions=CATALOG,
+                alarm=self.alarm,
+            )
+            self._serializers[slot] = self._ready(ref)
 
     def stop(self) -> None:
         """End all actors; none may have failed."""

@@ -6,6 +6,7 @@ import time_machine
 
 from perlica.domain.plan import Level
 from perlica.domain.texts import Language
+from perlica.gateway.known_actions import CATALOG
 from perlica.stores.database import Database
 from perlica.stores.tasks import Task
 from perlica.tasks.announcing import APART_MS, announce_medium
@@ -21,7 +22,7 @@ def act(db: Database, task: Task) -> None:
 
 def announce(db: Database, task: Task, *, may_wait: bool = True) -> bool:
     with db.transaction():
-        return announce_medium(db, task, Language.zh, may_wait=may_wait)
+        return announce_medium(db, task, Language.zh, CATALOG, may_wait=may_wait)
 
 
 def test_what_follows_soon_after_an_announcement_waits_for_the_next_one(path: Path) -> None:

@@ -11,6 +11,7 @@ from perlica.domain.cancel import CancelToken
 from perlica.domain.ids import CallId
 from perlica.domain.task import EndReason, TaskState
 from perlica.domain.texts import Language
+from perlica.gateway.known_actions import CATALOG
 from perlica.protection import Channel, protect
 from perlica.runtimes.sessions import RuntimeSessions
 from perlica.session.budgets import Budgets, find_overdrawn, find_spent
@@ -127,7 +128,7 @@ def test_after_a_restart_calls_beyond_the_budget_still_do_not_run(path: Path, ta
             runtime=RuntimeSessions(nothing),
             opening=nothing,
             budgets=BUDGETS,
-            ender=TaskEnder(database=db, language=Language.zh),
+            ender=TaskEnder(database=db, language=Language.zh, actions=CATALOG),
             language=Language.zh,
             new_transcript=nothing,
         )

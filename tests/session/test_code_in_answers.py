@@ -4,6 +4,7 @@ import pytest
 
 from perlica.domain.ids import TaskId
 from perlica.domain.texts import Language
+from perlica.gateway.known_actions import CATALOG
 from perlica.tasks.final import executed_lines, final_message
 from perlica.tasks.sanitising import sanitise, sanitise_literally
 from tests.session.test_final_message import done
@@ -63,7 +64,9 @@ def test_columns_of_an_output_stay_where_they_are(output: str, frame: str) -> No
 
 def test_columns_survive_all_the_way_into_the_final_message() -> None:
     answer = f"```\n    {DF}\n```"
-    said = final_message(task=TaskId("t_1"), answer=answer, operations=(), language=Language.zh)
+    said = final_message(
+        task=TaskId("t_1"), answer=answer, operations=(), language=Language.zh, actions=CATALOG
+    )
 
     assert f"\n    {DF}\n" in said
 
@@ -82,7 +85,9 @@ def test_no_line_of_code_can_pass_for_a_command_or_a_header(frame: str, line: st
 
 
 def test_what_was_really_executed_is_listed_with_every_sign() -> None:
-    (line,) = executed_lines((done(argv=["echo", "**a**", "`id`", "~~b~~"]),), language=Language.zh)
+    (line,) = executed_lines(
+        (done(argv=["echo", "**a**", "`id`", "~~b~~"]),), language=Language.zh, actions=CATALOG
+    )
 
     assert "echo **a** `id` ~~b~~" in line
 

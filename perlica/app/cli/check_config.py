@@ -14,11 +14,18 @@ from perlica.app.cli.options import (
 )
 from perlica.app.config import Config, ConfigInvalid, load_config
 from perlica.app.secrets import secret_files
-from perlica.domain.texts import Language, Text, say_list
+from perlica.domain.errors import Misconfigured
+from perlica.domain.texts import Language, Text, escape_visible, say_list
+from perlica.domain.texts.faults import say_fault
+from perlica.gateway.core.policy_file import check_actions, read_policy
+from perlica.gateway.known_actions import CATALOG
 
 _SECRETS = Text(
     zh="没有读密钥文件（{keys}）：它们在不在、权限对不对，由 perlica doctor 检查",
     en="secret files were not read ({keys}): perlica doctor checks that they are there and private",
+)
+_POLICY = Text(
+    zh="policy.file：{fault}（{text}）。{remedy}", en="policy.file: {fault} ({text}). {remedy}"
 )
 _VALID = Text(zh="{file}：有效，摘要 {digest}", en="{file}: valid, digest {digest}")
 _STATE = {
@@ -54,7 +61,43 @@ def command(
             say_invalid(invalid, language)
         raise SystemExit(2) from None
     said_in = language or config.service.language
+    wrong = _fault_of_policy(config)
+    if wrong is not None:
+        click.echo(_policy_as_json(wrong, said_in) if as_json else _say_policy(wrong, said_in))
+        raise SystemExit(2)
     click.echo(_valid_as_json(config, said_in) if as_json else _say_valid(path, config, said_in))
+
+
+def _fault_of_policy(config: Config) -> Misconfigured | None:
+    """What is wrong with the policy file that is named; one that is not here is not judged."""
+    file = config.policy.file
+    if file is None or not file.exists():
+        return None
+    try:
+        check_actions(read_policy(file), CATALOG)
+    except Misconfigured as wrong:
+        return wrong
+    return None
+
+
+def _say_policy(wrong: Misconfigured, language: Language) -> str:
+    return _POLICY.say(
+        language,
+        fault=say_fault(wrong.code, language),
+        text=escape_visible(wrong.text),
+        remedy=escape_visible(wrong.remedy),
+    )
+
+
+def _policy_as_json(wrong: Misconfigured, language: Language) -> str:
+    problem = {
+        "key": "policy.file",
+        "line": None,
+        "code": wrong.code,
+        "text": f"{say_fault(wrong.code, language)} ({wrong.text})",
+        "remedy": wrong.remedy,
+    }
+    return json.dumps({"valid": False, "problems": [problem]}, ensure_ascii=False, indent=2)
 
 
 def _say_valid(path: Path, config: Config, language: Language) -> str:

@@ -12,7 +12,8 @@ from perlica.app.protection_rules import put_in_force
 from perlica.app.secrets import SecretInvalid, read_secret, secret_files
 from perlica.domain.errors import Misconfigured
 from perlica.domain.texts import Text
-from perlica.gateway.core.policy_file import read_policy
+from perlica.gateway.core.policy_file import check_actions, read_policy, unnamed_actions
+from perlica.gateway.known_actions import CATALOG
 from perlica.protection import POLICY_VERSION, Channel, ProtectionStatus, protect
 
 _SHORT_SECRET = 16
@@ -111,9 +112,13 @@ def check_policy(config: Config) -> Iterator[Finding]:
     """The policy file can be read and says what it is."""
     try:
         policy = read_policy(config.policy.file)
+        check_actions(policy, CATALOG)
     except Misconfigured as wrong:
         yield error(wrong.code, "policy", foreign(wrong.text), foreign(wrong.remedy))
         return
+    left_out = unnamed_actions(policy, CATALOG)
+    if left_out:
+        yield note("policy_unnamed", "policy", _POLICY_UNNAMED, names=", ".join(left_out))
     source = str(config.policy.file) if config.policy.file else "policy.toml"
     yield ok("policy_ok", "policy", _POLICY_OK, version=policy.version, source=source)
 
@@ -179,6 +184,10 @@ _FLEETING_DISK = Text(
 _USE_LOCAL_DISK = Text(zh="换到本地磁盘或块存储卷", en="use a local disk or a block volume")
 _PROTECTION_OK = Text(
     zh="规则版本 {version}，自定义规则 {count} 条", en="rules {version}, {count} of your own"
+)
+_POLICY_UNNAMED = Text(
+    zh="策略没有写这些动作，因此一律拦截：{names}",
+    en="the policy leaves these actions out, so they are blocked: {names}",
 )
 _POLICY_OK = Text(zh="策略版本 {version}（{source}）", en="policy version {version} ({source})")
 _CONTEXT_OK = Text(zh="初始上下文版本 {version}", en="initial context version {version}")

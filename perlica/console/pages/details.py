@@ -9,8 +9,8 @@ from typing import Final
 from perlica.console.pages.pieces import Pairs, is_digest, pairs_of, read_map, rows_of
 from perlica.console.wording import NAME_CODE_POINTS, Wording
 from perlica.console.words.records import KEYS, VALUES
+from perlica.domain.actions import SCOPES
 from perlica.domain.texts import Text
-from perlica.domain.texts.actions import ACTIONS
 from perlica.domain.texts.notices import REASONS
 from perlica.domain.texts.sandboxes import NODE_STATES
 from perlica.stores.views.columns import Excerpt
@@ -23,7 +23,6 @@ _PLAIN: Final = frozenset({"true", "false"})
 _NODES: Final = {state.value: word for state, word in NODE_STATES.items()}
 _VALUES: Final[Mapping[str, Mapping[str, Text]]] = {
     **VALUES,
-    "action": ACTIONS,
     "before": _NODES,
     "after": _NODES,
     "reason": {reason.value: word for reason, word in REASONS.items()},
@@ -79,9 +78,25 @@ def _rank(row: tuple[str, str]) -> tuple[bool, int]:
 
 def name_of_key(name: str, wording: Wording) -> str:
     """Each part of a dotted name in words; what has none keeps its own name."""
-    parts = (KEYS.get(part) for part in name.split("."))
+    parts = (KEYS.get(part) or _field_label(part, wording) for part in name.split("."))
     said = (part.say(wording.language) if part else "" for part in parts)
     return " · ".join(word or part for word, part in zip(said, name.split("."), strict=True))
+
+
+def _field_label(key: str, wording: Wording) -> Text | None:
+    """What the action that has such a field calls it."""
+    actions = wording.actions
+    return actions.field_label("target", key) or actions.field_label("effect", key)
+
+
+def _value_word(key: str, value: str, wording: Wording) -> Text | None:
+    """The word for a value that our own program writes into a field of this name."""
+    if key == "action":
+        spec = wording.actions.find(value)
+        return spec.label if spec is not None else None
+    if key == "scope":
+        return _VALUES["scope"].get(value) or SCOPES.get(value)
+    return _VALUES.get(key, {}).get(value) or wording.actions.words_of(key).get(value)
 
 
 def _measure(name: str, value: str, wording: Wording) -> str:
@@ -99,7 +114,7 @@ def _measure(name: str, value: str, wording: Wording) -> str:
 def _label(name: str, value: str, wording: Wording) -> tuple[str, str]:
     """Key and value in words; a value's own form stays behind its word, for searches."""
     last = name.rpartition(".")[2]
-    word = _VALUES.get(last, {}).get(value)
+    word = _value_word(last, value, wording)
     label = name_of_key(name, wording)
     if word is None:
         return label, _measure(last, value, wording)

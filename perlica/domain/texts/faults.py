@@ -136,6 +136,9 @@ FAULTS: Final[Mapping[str, Text]] = {
     "not_executed": Text(zh="没有执行", en="it was not executed"),
     "not_paid": Text(zh="没有可用的审批", en="no approval pays for it"),
     "command_gone": Text(zh="命令消息已不在", en="the command's message is gone"),
+    "policy_unknown_action": Text(
+        zh="策略写了不存在的动作或范围", en="the policy names what does not exist"
+    ),
     "policy_changed": Text(zh="审批之后策略变了", en="the policy changed after the approval"),
     "facts_changed": Text(zh="批准后情况变了", en="the facts changed after the approval"),
     "not_spent": Text(zh="批准后没有来得及执行", en="it was not spent in time"),

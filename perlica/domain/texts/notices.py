@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from perlica.domain.ids import OperationId, TaskId, TicketId
 from perlica.domain.operation import OperationState
 from perlica.domain.task import UNMET, EndReason, TaskState
-from perlica.domain.texts.actions import label_action
 from perlica.domain.texts.escape import clip_line, sanitise_lines
 from perlica.domain.texts.faults import say_fault
 from perlica.domain.texts.language import Language, Text, say_duration
@@ -339,25 +338,23 @@ def say_announced(summary: str, language: Language) -> str:
 
 
 def say_ticket_expired(ticket: TicketId, action: str, language: Language) -> str:
-    """A ticket ran out; `action` is the plan's."""
-    return _TICKET_EXPIRED.say(language, ticket=ticket, action=label_action(action, language))
+    """A ticket ran out; `action` is the label of the plan's, as in all of these."""
+    return _TICKET_EXPIRED.say(language, ticket=ticket, action=action)
 
 
 def say_ticket_void(ticket: TicketId, action: str, language: Language) -> str:
     """A ticket died with its task."""
-    return _TICKET_VOID.say(language, ticket=ticket, action=label_action(action, language))
+    return _TICKET_VOID.say(language, ticket=ticket, action=action)
 
 
 def say_plan_changed(ticket: TicketId, action: str, language: Language) -> str:
     """The plan, rebuilt before execution, no longer hashes to what was approved."""
-    return _PLAN_CHANGED.say(language, ticket=ticket, action=label_action(action, language))
+    return _PLAN_CHANGED.say(language, ticket=ticket, action=action)
 
 
 def say_outcome_unknown(operation: OperationId, action: str, language: Language) -> str:
     """An operation went to the recovery queue."""
-    return _OUTCOME_UNKNOWN.say(
-        language, operation=operation, action=label_action(action, language)
-    )
+    return _OUTCOME_UNKNOWN.say(language, operation=operation, action=action)
 
 
 def say_late_ending(
@@ -372,7 +369,7 @@ def say_late_ending(
     return _LATE_ENDING.say(
         language,
         operation=operation,
-        action=label_action(action, language),
+        action=action,
         state=ending or OPERATION_STATES[state].say(language),
     )
 

@@ -7,15 +7,23 @@ that showed less, or something else, than what was run. Pure.
 import json
 from collections.abc import Iterator, Mapping
 from datetime import timedelta, timezone, tzinfo
+from typing import Final
 
+from perlica.domain.actions import SCOPES, ActionCatalog
 from perlica.domain.errors import Refused
 from perlica.domain.ids import TicketId
 from perlica.domain.plan import ActionPlan, JsonValue, hash_plan
 from perlica.domain.texts import Language, Text, clip_line, escape_visible, say_time
-from perlica.domain.texts.actions import label_action
 from perlica.gateway.core.approval_headline import AskedBy, headline
-from perlica.gateway.core.approval_words import FIRST, KINDS, LABELS, WORDS
 
+FIRST: Final = ("sandbox", "node", "orphan", "reference")
+"""Keys of a target that people know it by; shown before what is done, the others behind it."""
+KINDS: Final[Mapping[str, Text]] = {
+    "node": Text(zh="节点 {name}", en="node:{name}"),
+    "nodes": Text(zh="各节点 {name}", en="nodes:{name}"),
+    "sandbox": Text(zh="沙箱 {name}", en="sandbox:{name}"),
+}
+"""What stands before the colon of a destination."""
 MAX_CODE_POINTS = 1_200
 SHORT_HASH_DIGITS = 12
 SUMMARY_CODE_POINTS = 120
@@ -64,6 +72,7 @@ def approval_text(
     code: str,
     expires_at_ms: int,
     language: Language,
+    actions: ActionCatalog,
     zone: tzinfo = CHINA_TIME,
 ) -> str:
     """The whole approval message; `zone` is that of the time it shows.
@@ -75,8 +84,8 @@ def approval_text(
     is ever left out, shortened or shown without its escapes.
     """
     lines = [
-        _HEAD.say(language, ticket=ticket, headline=headline(plan, asked_by, language)),
-        *(_line(label, value, language) for label, value in _plan_lines(plan, language)),
+        _HEAD.say(language, ticket=ticket, headline=headline(plan, asked_by, language, actions)),
+        *(_line(label, value, language) for label, value in _plan_lines(plan, language, actions)),
         _line(_FIELDS["hash"].say(language), hash_plan(plan)[:SHORT_HASH_DIGITS], language),
         _line(
             _FIELDS["expiry"].say(language),
@@ -103,9 +112,11 @@ def _rank(path: str) -> int:
     return FIRST.index(path) if path in FIRST else len(FIRST)
 
 
-def _plan_lines(plan: ActionPlan, language: Language) -> Iterator[tuple[str, str]]:
+def _plan_lines(
+    plan: ActionPlan, language: Language, actions: ActionCatalog
+) -> Iterator[tuple[str, str]]:
     """Label and value of every field of `ActionPlan.effect_fields`, the weightiest first."""
-    label = label_action(plan.action, language)
+    label = actions.label(plan.action, language)
     yield (
         _FIELDS["action"].say(language),
         _ACTION.say(language, label=label, action=escape_visible(plan.action)),
@@ -113,13 +124,13 @@ def _plan_lines(plan: ActionPlan, language: Language) -> Iterator[tuple[str, str
     known = {key: plan.target[key] for key in FIRST if key in plan.target}
     rest = {key: value for key, value in plan.target.items() if key not in known}
     for key, value in known.items():
-        yield from _part_lines("target", {key: value}, language)
-    yield from _part_lines("effect", plan.effect, language)
-    yield from _part_lines("target", rest, language)
+        yield from _part_lines("target", {key: value}, language, actions)
+    yield from _part_lines("effect", plan.effect, language, actions)
+    yield from _part_lines("target", rest, language, actions)
     for name, shown in (
-        ("scope", plan.scope and _show_word(WORDS["scope"], plan.scope, language)),
+        ("scope", plan.scope and _show_word(SCOPES, plan.scope, language)),
         ("destination", plan.destination and _show_destination(plan.destination, language)),
-        ("expected", plan.expected and _show_word(WORDS["expected"], plan.expected, language)),
+        ("expected", plan.expected and _show_word(actions.expected, plan.expected, language)),
         ("identity", escape_visible(plan.identity)),
     ):
         yield _FIELDS[name].say(language), shown or _NONE.say(language)
@@ -130,14 +141,15 @@ def _plan_lines(plan: ActionPlan, language: Language) -> Iterator[tuple[str, str
 
 
 def _part_lines(
-    part: str, fields: Mapping[str, JsonValue], language: Language
+    part: str, fields: Mapping[str, JsonValue], language: Language, actions: ActionCatalog
 ) -> Iterator[tuple[str, str]]:
     """Label and value of each leaf of the target or the effect."""
     for path, shown in _flatten(fields):
-        label, value = LABELS[part].get(path), fields.get(path)
+        label, value = actions.field_label(part, path), fields.get(path)
         name = label.say(language) if label else _FIELDS[part].say(language, key=path)
-        is_ours = part == "effect" and path in WORDS and isinstance(value, str)
-        yield name, _show_word(WORDS[path], str(value), language) if is_ours else shown
+        words = actions.words_of(path)
+        is_ours = part == "effect" and words and isinstance(value, str)
+        yield name, _show_word(words, str(value), language) if is_ours else shown
 
 
 def _show_word(words: Mapping[str, Text], value: str, language: Language) -> str:

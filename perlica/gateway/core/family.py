@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 
+from perlica.domain.actions import ActionSpec
 from perlica.domain.ids import TaskId
 from perlica.gateway.core.orders import OrderSpec
 from perlica.gateway.core.tool import Tool
@@ -41,12 +42,14 @@ class Review(Protocol):
 class ToolFamily:
     """One family, made for one configuration: its tools hold their settings.
 
+    `actions` are what its tools and orders plan, in words.
     `guidance` are rules that the prompt gives about it; `orders` are the actions that Owners'
     commands have approved; `make_executor` gives what carries its queued work out.
     """
 
     name: str
     tools: tuple[Tool, ...] = ()
+    actions: tuple[ActionSpec, ...] = ()
     guidance: tuple[str, ...] = ()
     orders: tuple[OrderSpec, ...] = ()
     make_executor: Callable[[Database], Executor] | None = None

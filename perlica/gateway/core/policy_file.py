@@ -7,11 +7,13 @@ import hashlib
 import os
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 
+from perlica.domain.actions import ActionCatalog
 from perlica.domain.errors import Misconfigured
 from perlica.domain.plan import Level
 from perlica.domain.policy import Policy
@@ -39,6 +41,38 @@ def read_policy(path: Path | None) -> Policy:
             "policy_unreadable", "policy file not readable", remedy=_REMEDY
         ) from error
     return _policy_of(table)
+
+
+def check_actions(policy: Policy, actions: ActionCatalog) -> None:
+    """Refuse a policy that speaks of what does not exist: it would silently judge nothing.
+
+    Raises: Misconfigured, naming each pair of action and scope and what may have been meant.
+    """
+    known = {(spec.name, scope.value) for spec in actions for scope in spec.scopes}
+    unknown = sorted(set(policy.levels) - known)
+    if not unknown:
+        return
+    names = ", ".join(f"{action} in scope {scope}" for action, scope in unknown)
+    meant = ", ".join(sorted({_closest(pair, known) for pair in unknown} - {""}))
+    remedy = f"perhaps it should be: {meant}" if meant else _REMEDY
+    raise Misconfigured("policy_unknown_action", f"policy: there is no {names}", remedy=remedy)
+
+
+def unnamed_actions(policy: Policy, actions: ActionCatalog) -> tuple[str, ...]:
+    """The actions, each with its scope, that a policy leaves out and so blocks."""
+    return tuple(
+        f"{spec.name} ({scope.value})"
+        for spec in actions
+        for scope in sorted(spec.scopes)
+        if (spec.name, scope.value) not in policy.levels
+    )
+
+
+def _closest(pair: tuple[str, str], known: Collection[tuple[str, str]]) -> str:
+    """The known pair that reads most like this one, "" where none does."""
+    spoken = {f'"{action}" = ["{scope}"]' for action, scope in known}
+    found = get_close_matches(f'"{pair[0]}" = ["{pair[1]}"]', sorted(spoken), n=1, cutoff=0.75)
+    return found[0] if found else ""
 
 
 def _read_own(path: Path) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
 
+from perlica.domain.actions import ActionCatalog
 from perlica.domain.approval import TICKET_LIFETIME_MS, digest_code
 from perlica.domain.errors import Refused, Retryable, StoreUnavailable
 from perlica.domain.ids import TicketId, UserId, new_ticket_code, new_ticket_id
@@ -39,6 +40,7 @@ class TicketIssuer:
     database: Database
     owners: frozenset[UserId]
     language: Language
+    actions: ActionCatalog
     lifetime_ms: int = TICKET_LIFETIME_MS
     zone: tzinfo = CHINA_TIME
 
@@ -72,7 +74,8 @@ class TicketIssuer:
 
     def void(self, ticket: Ticket, reason: str) -> None:
         """End an approved ticket that cannot be used any more, and tell the group."""
-        void_ticket(self.database, ticket, reason=reason, language=self.language)
+        action = self.actions.label(ticket.action, self.language)
+        void_ticket(self.database, ticket, reason=reason, language=self.language, action=action)
 
     def _ask(
         self, caller: Caller, plan: ActionPlan, stored_plan: Protected, replaces: Ticket | None
@@ -81,7 +84,8 @@ class TicketIssuer:
         code = new_ticket_code()
         with self.database.transaction():
             if replaces is not None:
-                text = say_plan_changed(replaces.id, replaces.action, self.language)
+                action = self.actions.label(replaces.action, self.language)
+                text = say_plan_changed(replaces.id, action, self.language)
                 _void(self.database, replaces, "facts_changed", text)
             drawn = ApprovalStore(self.database).insert_ticket(
                 NewTicket(
@@ -140,6 +144,7 @@ class TicketIssuer:
             code=code,
             expires_at_ms=drawn.expires_at_ms,
             language=self.language,
+            actions=self.actions,
             zone=self.zone,
         )
         text = protect(shown, Channel.OUTBOX)
@@ -176,12 +181,14 @@ def seal_plan(plan: ActionPlan) -> Protected:
     return sealed
 
 
-def void_ticket(database: Database, ticket: Ticket, *, reason: str, language: Language) -> None:
-    """End a living ticket that cannot be used any more, and tell the group.
+def void_ticket(
+    database: Database, ticket: Ticket, *, reason: str, language: Language, action: str
+) -> None:
+    """End a living ticket that cannot be used any more, and tell the group; `action` is a label.
 
     Raises: StaleState when it is dead already.
     """
-    text = say_ticket_void(ticket.id, ticket.action, language)
+    text = say_ticket_void(ticket.id, action, language)
     with database.transaction():
         _void(database, ticket, reason, text)
 

@@ -4,6 +4,7 @@ from typing import Final
 
 from perlica.domain.texts import Language
 from perlica.gateway.core.family import ToolFamily
+from perlica.gateway.families.sandbox.actions import ACTIONS
 from perlica.gateway.families.sandbox.executor import MakeRunner, SandboxExecutor
 from perlica.gateway.families.sandbox.manage import SandboxManage
 from perlica.gateway.families.sandbox.orders import sandbox_orders
@@ -31,6 +32,7 @@ def sandbox_family(
             SandboxWrite(settings),
             SandboxManage(settings),
         ),
+        actions=ACTIONS,
         guidance=(_GUIDANCE,),
         orders=sandbox_orders(settings, language),
         make_executor=lambda database: SandboxExecutor(
