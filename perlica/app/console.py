@@ -50,6 +50,7 @@ def console_settings(
         zone=ZoneInfo(config.service.time_zone),
         parts=partial(_parts, config, connection_fault),
         actions=actions,
+        off=frozenset(standing.name for standing in config.capabilities() if not standing.on),
     )
 
 

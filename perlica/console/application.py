@@ -28,11 +28,12 @@ from perlica.console.incoming import (
     session_cookie_name,
     wants_part,
 )
-from perlica.console.pages.context import NotFound, Page, PageContext
+from perlica.console.pages.context import NotFound, PageContext
 from perlica.console.pages.find import Found
+from perlica.console.pages.listed import with_more
+from perlica.console.pages.spec import Maker
 from perlica.console.reader import Reader
 from perlica.console.rendering import Templates
-from perlica.console.routes import ROUTES
 from perlica.console.settings import ConsoleSettings
 from perlica.console.snapshots import Snapshot, Snapshots
 from perlica.domain.errors import PerlicaError, Retryable
@@ -43,27 +44,33 @@ _STATIC_AGE: Final = f"public, max-age={_YEAR_S}, immutable"
 
 _log = logging.getLogger(__name__)
 
-Maker = Callable[..., Page]
-
 
 class Console:
     """The application; `app` is what the server calls."""
 
     def __init__(self, settings: ConsoleSettings, reader: Reader, origins: frozenset[str]) -> None:
-        """Make the routes. `origins` are the addresses that login forms may come from."""
+        """Make the routes. `origins` are the addresses that login forms may come from.
+
+        Raises: Misconfigured when two pages have one name, address or template.
+        """
         self._settings = settings
         self._reader = reader
         self._origins = origins
         self._files = StaticFiles()
-        self._frame = Frame(settings=settings, templates=Templates(), files=self._files)
+        self._pages = with_more(settings.more_pages)
+        more = {name: text for page in self._pages for name, text in page.templates.items()}
+        self._frame = Frame(
+            settings=settings, templates=Templates(more), files=self._files, pages=self._pages
+        )
         self._entrance = Entrance(settings)
         self._snapshots = Snapshots()
         self.app = self._make_app()
 
     def _make_app(self) -> bottle.Bottle:
         app = bottle.Bottle()
-        for path, page in ROUTES.items():
-            app.route(path, "GET", partial(self._answer, partial(self._show, page)))
+        for page in self._pages:
+            for path, maker in page.routes.items():
+                app.route(path, "GET", partial(self._answer, partial(self._show, maker)))
         app.route("/login", "GET", partial(self._answer, self._show_login))
         app.route("/login", "POST", partial(self._answer, self._log_in))
         app.route("/logout", "POST", partial(self._answer, self._log_out))

@@ -1,6 +1,6 @@
 """What stands around a page: the layout with the list of pages, the login page, error pages."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from perlica.console.asked import Asked, Theme
@@ -9,6 +9,7 @@ from perlica.console.files import StaticFiles
 from perlica.console.navigation import list_pages
 from perlica.console.pages.context import Page, PageContext
 from perlica.console.pages.pieces import is_digest
+from perlica.console.pages.spec import PageSpec
 from perlica.console.rendering import Templates
 from perlica.console.settings import ConsoleSettings
 from perlica.console.snapshots import Snapshot
@@ -27,6 +28,7 @@ class Frame:
     settings: ConsoleSettings
     templates: Templates
     files: StaticFiles
+    pages: Sequence[PageSpec]
 
     def wording(self, language: Language) -> Wording:
         """How a page of this moment speaks."""
@@ -40,7 +42,13 @@ class Frame:
     def take_snapshot(self, context: PageContext, page: Page) -> Snapshot:
         """A page's inside, the same for every visitor."""
         wording = context.wording
-        items = list_pages(context.database, context.asked.path, wording)
+        items = list_pages(
+            self.pages,
+            context.database,
+            context.asked.path,
+            wording,
+            off=self.settings.off,
+        )
         words = {"say": wording.say, "is_digest": is_digest, "title": page.title}
         return Snapshot(
             title=page.title,

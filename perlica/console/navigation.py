@@ -1,25 +1,12 @@
 """The list of pages, with what waits on each."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Final
 
+from perlica.console.pages.spec import PageSpec
 from perlica.console.wording import Wording
 from perlica.stores.database import Database
-from perlica.stores.views.overview import Waiting, count_waiting
-
-_PAGES: Final = (
-    ("overview", "/"),
-    ("active", "/active"),
-    ("tasks", "/tasks"),
-    ("tickets", "/tickets"),
-    ("sandboxes", "/sandboxes"),
-    ("image", "/image"),
-    ("outbox", "/outbox"),
-    ("recovery", "/recovery"),
-    ("audit", "/audit"),
-    ("usage", "/usage"),
-)
-_BELONGS: Final = {"operations": "/audit", "calls": "/tasks"}
+from perlica.stores.views.overview import count_waiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,30 +20,29 @@ class NavigationItem:
     label: str
 
 
-def list_pages(database: Database, path: str, wording: Wording) -> tuple[NavigationItem, ...]:
-    """Every page, the one of `path` marked."""
-    counts = _counts(count_waiting(database, wording.now_ms))
-    current = _page_of(path)
-    return tuple(
-        NavigationItem(
-            href=href,
-            text=wording.say(f"nav.{name}"),
-            is_current=href == current,
-            count=wording.number(counts[name]) if counts.get(name) else "",
-            label=wording.say("waiting", count=counts.get(name, 0)),
-        )
-        for name, href in _PAGES
-    )
-
-
-def _counts(waiting: Waiting) -> dict[str, int]:
-    return {
-        "tickets": waiting.tickets,
-        "outbox": waiting.failed_sends,
-        "recovery": waiting.operations + waiting.sends + waiting.orphans,
-    }
-
-
-def _page_of(path: str) -> str:
+def list_pages(
+    pages: Sequence[PageSpec],
+    database: Database,
+    path: str,
+    wording: Wording,
+    *,
+    off: Collection[str] = (),
+) -> tuple[NavigationItem, ...]:
+    """Every page that has a word, the one of `path` marked, without those of capabilities `off`."""
+    waiting = count_waiting(database, wording.now_ms)
     first = path.strip("/").split("/")[0]
-    return _BELONGS.get(first, f"/{first}")
+    items = []
+    for page in pages:
+        if page.label is None or page.capability in off:
+            continue
+        count = page.waiting(waiting)
+        items.append(
+            NavigationItem(
+                href=page.href,
+                text=page.label.say(wording.language),
+                is_current=page.href == f"/{first}" or first in page.marked_on,
+                count=wording.number(count) if count else "",
+                label=wording.say("waiting", count=count),
+            )
+        )
+    return tuple(items)

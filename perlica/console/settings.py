@@ -3,11 +3,15 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from perlica.console.parts import PartStatus
 from perlica.domain.actions import ActionCatalog
 from perlica.domain.texts import Language
+
+if TYPE_CHECKING:
+    from perlica.console.pages.spec import PageSpec
 
 _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -41,6 +45,10 @@ class ConsoleSettings:
     parts: Callable[[], Sequence[PartStatus]] = field(default=_no_parts, repr=False)
     actions: ActionCatalog = field(default_factory=lambda: ActionCatalog(()), repr=False)
     """What actions and the fields of their plans are called."""
+    more_pages: "tuple[PageSpec, ...]" = field(default=(), repr=False)
+    """Pages from outside, behind those of the console."""
+    off: frozenset[str] = frozenset()
+    """Capabilities that are switched off: their pages leave the navigation."""
 
     @property
     def is_behind_tls(self) -> bool:

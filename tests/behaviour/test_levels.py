@@ -95,7 +95,7 @@ def test_an_action_that_the_policy_does_not_list_is_refused_and_audited(
     tmp_path: Path, make_live: MakeLive, model: ScriptedModel, napcat: NapCatStandIn
 ) -> None:
     policy = tmp_path / "policy.toml"
-    policy.write_text('version = "narrow"\n[low]\n"sandbox.create" = ["service"]\n')
+    policy.write_text('version = "narrow"\n[low]\n"sandbox.list" = ["service"]\n')
     live = make_live(model.base_url, extra=f'[policy]\nfile = "{policy}"\n')
     model.add(Reply(calls=(create(), run("echo", "x"))), Reply(text="不行"))
 

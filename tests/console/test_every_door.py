@@ -9,13 +9,14 @@ import pytest
 
 from perlica.console import ConsoleServer, ConsoleSettings
 from perlica.console.application import Console
+from perlica.console.pages.listed import PAGES
 from perlica.console.reader import Reader
-from perlica.console.routes import ROUTES
 from perlica.gateway.known_actions import CATALOG
 from tests.console.conftest import StartConsole
 from tests.console.people import Person
 from tests.console.seeding import Seeded
 
+ROUTES = [route for page in PAGES for route in page.routes]
 OPEN = {("GET", "/login"), ("POST", "/login"), ("POST", "/logout")}
 """What a stranger may ask; files of the login page (`/static/`) hold nothing of the service."""
 PART = {"X-Console-Part": "live"}

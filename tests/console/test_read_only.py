@@ -8,8 +8,8 @@ import pytest
 import requests
 
 from perlica.console import ConsoleServer
+from perlica.console.pages.listed import PAGES
 from perlica.console.reader import Reader
-from perlica.console.routes import ROUTES
 from perlica.domain.errors import PerlicaError
 from perlica.stores.migrations import migrate
 from tests.console.people import Person
@@ -17,6 +17,7 @@ from tests.console.seeder import make_database
 from tests.console.seeding import Seeded, seed
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "MOVE")
+ROUTES = [route for page in PAGES for route in page.routes]
 POSTED = {"/login", "/logout"}
 HARMLESS = {200, 303, 404}
 """Of a GET: a page, a login or a way on, no such record."""

@@ -28,13 +28,16 @@ class Summary:
     raw: str = field(default="", repr=False)
 
 
-def summary_of(document: Excerpt, wording: Wording) -> Summary:
-    """A session's summary for showing."""
+def summary_of(document: Excerpt, wording: Wording, badges: Mapping[str, Badge]) -> Summary:
+    """A session's summary for showing; `badges` say how operations stand now, by their id.
+
+    One that went on after its task had ended would stand there as it was then for ever.
+    """
     found = {} if document.is_cut else read_map(document.text)
     facts = tuple(_facts(found, wording))
     if not facts:
         return Summary(raw=document.text)
-    return Summary(facts=facts, operations=_operations(found.get("operations"), wording))
+    return Summary(facts=facts, operations=_operations(found.get("operations"), wording, badges))
 
 
 def _facts(found: Mapping[str, object], wording: Wording) -> list[Fact]:
@@ -63,13 +66,16 @@ def _tokens(found: Mapping[str, object], wording: Wording) -> list[Fact]:
     return [Fact(label=wording.say("task.tokens"), text=text)]
 
 
-def _operations(listed: object, wording: Wording) -> tuple[OperationLine, ...]:
+def _operations(
+    listed: object, wording: Wording, badges: Mapping[str, Badge]
+) -> tuple[OperationLine, ...]:
     entries = listed if isinstance(listed, list) else []
     return tuple(
         OperationLine(
             link=operation_link(wording.name(str(entry.get("id")))),
             action=wording.action(str(entry.get("action"))),
-            state=wording.badge("state.operation", str(entry.get("state"))),
+            state=badges.get(str(entry.get("id")))
+            or wording.badge("state.operation", str(entry.get("state"))),
         )
         for entry in entries
         if isinstance(entry, dict)

@@ -121,6 +121,10 @@ def _page(context: PageContext, task: TaskView) -> Page:
     )
     head = task_head(context, task)
     summary = find_summary(database, task.id)
+    badges = {
+        one.id: wording.operation_badge(one.state, outcome_of(one))
+        for one in list_for_task(database, task.id)
+    }
     return Page(
         title=wording.say("task.title", id=wording.id(task.id)),
         template="task",
@@ -128,7 +132,7 @@ def _page(context: PageContext, task: TaskView) -> Page:
             "task": head,
             "entries": [e for e in entries if first_at_ms <= e.at_ms < next_at_ms],
             "audit": f"/audit?{urlencode({'about': task.id})}",
-            "summary": summary_of(summary, wording) if summary else None,
+            "summary": summary_of(summary, wording, badges) if summary else None,
             "older": context.asked.link(after=shown[-1].seq) if more else "",
             "newest": context.asked.link(after="") if after else "",
         },
