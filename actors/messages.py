@@ -92,6 +92,16 @@ class StepFinished:
     again_later: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkOver:
+    """Coordinator → session. The task's end is committed: what was kept for its work may go.
+
+    The session may be idle then, for the task waited for an Owner; it may be told twice.
+    """
+
+    task: TaskId
+
+
 # --- approval ---------------------------------------------------------------------------------
 
 

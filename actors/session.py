@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from actors.base import Alarm, PerlicaActor, Wires, tell_safely
-from actors.messages import StepDue, StepFinished
+from actors.messages import StepDue, StepFinished, WorkOver
 from perlica.domain.errors import StoreUnavailable
 from perlica.session.loop import AgentLoop
 from perlica.stores.database import Database
@@ -46,13 +46,15 @@ class AgentSession(PerlicaActor):
             self._database.close()
 
     def handle(self, message: object) -> object:
-        """Do the step, then tell; what it wrote is committed by then."""
+        """Do the step, then tell; what it wrote is committed by then. Let go of an ended task."""
         match message:
             case StepDue():
                 finished = StepFinished(
                     task=message.task, step=message.step, again_later=not self._do(message)
                 )
                 tell_safely(self._wires.coordinator, finished)
+            case WorkOver(task=task):
+                self._loop.let_go(task)
             case _:
                 raise TypeError(type(message).__name__)
         return None

@@ -27,6 +27,7 @@ from actors.messages import (
     Tick,
     TicketDecided,
     TriggerRecalled,
+    WorkOver,
 )
 from perlica.commands.handlers import CommandHandler
 from perlica.commands.names import CommandName
@@ -216,8 +217,10 @@ class TaskCoordinator(PerlicaActor):
         self._stop_work(task.id)
 
     def _stop_work(self, task: TaskId) -> None:
+        """Stop the step in hand, and have the session let go of the task, which may be waiting."""
         if self._in_hand is not None and self._in_hand.task == task:
             self._in_hand.stop()
+        tell_safely(self._wires.session, WorkOver(task=task))
         tell_safely(self._wires.outbox, OutboxRung())
 
     def _recall(self, row: RowId) -> None:

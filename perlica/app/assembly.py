@@ -25,9 +25,9 @@ from actors.session import AgentSession
 from perlica.app import parts
 from perlica.app.config import Config
 from perlica.app.policy_change import context_version
+from perlica.app.runtimes import build_runtime
 from perlica.app.secrets import Secrets
 from perlica.app.supervision import Supervisor
-from perlica.clients.model.opening import open_client
 from perlica.clients.napcat import InboundQueue
 from perlica.domain.ids import GroupId, TaskId, TicketId, UserId
 from perlica.domain.policy import Policy
@@ -40,7 +40,7 @@ from perlica.gateway.families.history.tools import GroupRecentContext, GroupSear
 from perlica.gateway.families.sandbox.manage import SandboxManage
 from perlica.gateway.families.sandbox.orders import SandboxOrders
 from perlica.gateway.families.sandbox.tools import SandboxExec, SandboxRead, SandboxWrite
-from perlica.runtimes.native.runtime import NativeRuntime
+from perlica.runtimes.sessions import CLOSE_WITHIN_S, RuntimeSessions
 from perlica.sandboxes.nodes import Nodes
 from perlica.session.loop import AgentLoop
 from perlica.session.opening import Opening
@@ -250,7 +250,10 @@ class Assembly:
         return AgentLoop(
             database=database,
             gateway=self._gateway(database, self._runner(database, serializers)),
-            runtime=NativeRuntime(open_client(parts.model_settings(config, self.secrets))),
+            runtime_sessions=RuntimeSessions(
+                runtime=build_runtime(config, self.secrets),
+                close_within_s=min(CLOSE_WITHIN_S, config.service.stop_within_s / 2),
+            ),
             opening=Opening(
                 database=database,
                 system=build_system(context, language=language),

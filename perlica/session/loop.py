@@ -12,12 +12,13 @@ from typing import Final
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Cancelled, Misconfigured, Refused, Retryable, StaleState
 from perlica.domain.ids import CallId, TaskId
-from perlica.domain.task import EndReason, TaskState
+from perlica.domain.task import FINAL_STATES, EndReason, TaskState
 from perlica.domain.texts import Language
 from perlica.gateway.core.gateway import Gateway, GivenCall
 from perlica.gateway.core.outcomes import Answered, CallEnd, Ended, Suspended, refusal
-from perlica.runtimes.contract import AgentRuntime, AgentTurn, find_end_reason
-from perlica.runtimes.native.runtime import explain_fault
+from perlica.runtimes.checks import explain_fault
+from perlica.runtimes.contract import AgentTurn, find_end_reason
+from perlica.runtimes.sessions import RuntimeSessions
 from perlica.session.budgets import Budgets, find_overdrawn, find_spent
 from perlica.session.opening import Opening
 from perlica.session.transcript import (
@@ -57,7 +58,7 @@ class AgentLoop:
 
     database: Database
     gateway: Gateway
-    runtime: AgentRuntime
+    runtime_sessions: RuntimeSessions
     opening: Opening
     budgets: Budgets
     ender: TaskEnder
@@ -66,8 +67,16 @@ class AgentLoop:
     _transcripts: dict[TaskId, Transcript] = field(default_factory=dict)
 
     def close(self) -> None:
-        """Forget what was rendered."""
+        """Forget what was rendered and close what a runtime keeps."""
         self._transcripts.clear()
+        self.runtime_sessions.close()
+
+    def let_go(self, task_id: TaskId) -> None:
+        """Forget the task and close its runtime's session, if the rows say that it has ended."""
+        task = TaskStore(self.database).find_task(task_id)
+        if task is None or task.state in FINAL_STATES:
+            self._transcripts.pop(task_id, None)
+            self.runtime_sessions.end(task_id)
 
     def do_step(self, task_id: TaskId, step: int, cancel: CancelToken) -> None:
         """Do the step if the task is still at it; whatever happens is in the tables afterwards.
@@ -80,6 +89,7 @@ class AgentLoop:
             _log.info("step cancelled", extra={"task": task_id, "step": step})
         except StaleState as error:
             _log.info("step outdated", extra={"task": task_id, "step": step, "code": error.code})
+        self.let_go(task_id)
 
     def _do_step(self, task_id: TaskId, step: int, cancel: CancelToken) -> None:
         task = TaskStore(self.database).find_task(task_id)
@@ -128,7 +138,7 @@ class AgentLoop:
         outputs = [found for call in calls if (found := sessions.find_output(call.id)) is not None]
         conversation = transcript.conversation(sessions.list_events(task.id), calls, outputs)
         try:
-            return self.runtime.turn(conversation, self.gateway.specs(), cancel)
+            return self.runtime_sessions.turn(task.id, conversation, self.gateway.specs(), cancel)
         except (Refused, Retryable, Misconfigured) as error:
             cancel.check()
             _log.warning("no model turn", extra={"task": task.id, "code": error.code})

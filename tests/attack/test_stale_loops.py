@@ -9,8 +9,8 @@ from perlica.domain.task import EndReason, TaskState
 from perlica.domain.texts import Language
 from perlica.gateway.core.gateway import Gateway, GivenCall
 from perlica.gateway.core.outcomes import CallEnd
-from perlica.runtimes.contract import AgentTurn
-from perlica.runtimes.native.runtime import NativeRuntime
+from perlica.runtimes.contract import RawTurn
+from perlica.runtimes.native.runtime import NativeSession
 from perlica.stores.database import Database
 from perlica.stores.tasks import Task, TaskStore
 from perlica.tasks.ending import TaskEnder
@@ -83,16 +83,16 @@ def test_an_answer_of_a_task_that_has_ended_meanwhile_is_told_to_nobody(
     napcat: NapCatStandIn,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole = NativeRuntime.turn
+    whole = NativeSession.turn
 
-    def turn(runtime: NativeRuntime, *given: object) -> AgentTurn:
-        thought = whole(runtime, *given)  # type: ignore[arg-type]
+    def turn(session: NativeSession, *given: object) -> RawTurn:
+        thought = whole(session, *given)  # type: ignore[arg-type]
         if thought.text == "zu spät":
             with Database.open(live.path) as database:
                 _end(database)
         return thought
 
-    monkeypatch.setattr(NativeRuntime, "turn", turn)
+    monkeypatch.setattr(NativeSession, "turn", turn)
     model.add(Reply(text="zu spät"), Reply(text="下一个任务"))
 
     asked = napcat.say(MEMBER, "做", mention=True)

@@ -12,6 +12,7 @@ from perlica.domain.ids import CallId
 from perlica.domain.task import EndReason, TaskState
 from perlica.domain.texts import Language
 from perlica.protection import Channel, protect
+from perlica.runtimes.sessions import RuntimeSessions
 from perlica.session.budgets import Budgets, find_overdrawn, find_spent
 from perlica.session.loop import AgentLoop
 from perlica.stores.database import Database
@@ -123,7 +124,7 @@ def test_after_a_restart_calls_beyond_the_budget_still_do_not_run(path: Path, ta
         loop = AgentLoop(
             database=db,
             gateway=nothing,
-            runtime=nothing,
+            runtime_sessions=RuntimeSessions(nothing),
             opening=nothing,
             budgets=BUDGETS,
             ender=TaskEnder(database=db, language=Language.zh),

@@ -1,4 +1,4 @@
-"""Budgets of a task, and the periods that the specification fixes."""
+"""What a task thinks with and may use, and the periods that the specification fixes."""
 
 from typing import Annotated
 
@@ -7,11 +7,20 @@ from pydantic import Field, Strict
 from perlica.app.config.meaning import Meaning
 from perlica.app.config.sections.base import MIB, Section
 from perlica.app.config.values import Seconds, Whole
+from perlica.runtimes.names import RuntimeName
 
 
 class TaskSection(Section):
-    """[task]: budgets of a task; hitting one ends the task with that reason."""
+    """[task]: who thinks, and budgets of a task; hitting one ends the task with that reason."""
 
+    runtime: Annotated[
+        RuntimeName,
+        Meaning(
+            zh="由谁思考；native 直接调用 [model] 的模型",
+            en="who thinks; native asks the model of [model] itself",
+            example='"native"',
+        ),
+    ] = RuntimeName.native
     wall_time_s: Annotated[
         Seconds,
         Field(ge=1, le=86_400),
