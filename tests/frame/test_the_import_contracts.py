@@ -14,11 +14,16 @@ from tests.frame.checkout import ROOT
 ROOMS = (
     "app",
     "console",
+    "health",
     "session",
     "commands",
+    "tasks",
+    "runtimes",
+    "runtimes/native",
     "gateway",
     "sandboxes",
     "clients",
+    "clients/model",
     "stores",
     "protection",
     "domain",
@@ -30,6 +35,9 @@ ALLOWED = (
     ("perlica/app/wiring.py", "import pykka, actors, perlica.demo"),
     ("perlica/clients/cluster.py", "import mcp"),
     ("perlica/clients/sandboxd.py", "from sandboxd import wire"),
+    ("perlica/runtimes/native/runtime.py", "import perlica.clients.model.contract"),
+    ("perlica/app/runtimes.py", "import perlica.runtimes.native.runtime, perlica.clients.model"),
+    ("perlica/session/loop.py", "import perlica.runtimes.sessions"),
     ("actors/serializer.py", "import perlica.gateway, perlica.session, perlica.stores"),
     ("perlica/console/page.py", "import perlica.stores"),
 )
@@ -50,6 +58,24 @@ FORBIDDEN = (
     ("perlica.demo.shortcut", "perlica.domain", "share no code"),
     ("perlica.session.demo", "perlica.demo.napcat", "starts the stand-ins"),
     ("perlica.console.action", "perlica.gateway", "neither act nor call out"),
+    ("perlica.runtimes.checks", "perlica.clients.model.contract", "Only the native runtime"),
+    ("perlica.runtimes.outside", "perlica.clients.sandboxd", "Only the native runtime"),
+    ("perlica.runtimes.native.node", "perlica.clients.sandboxd", "Only the native runtime"),
+    ("perlica.runtimes.shortcut", "perlica.runtimes.native.runtime", "which runtime thinks"),
+    ("actors.thinking", "perlica.runtimes.native.runtime", "which runtime thinks"),
+    ("perlica.session.opaque", "perlica.clients.model.contract", "knows the model's client"),
+    ("perlica.gateway.model", "perlica.clients.model.contract", "knows the model's client"),
+)
+
+
+MODULES = (
+    "sandboxd/wire.py",
+    "sandboxd/daemon.py",
+    "perlica/demo/napcat.py",
+    "perlica/clients/sandboxd.py",
+    "perlica/clients/model/contract.py",
+    "perlica/runtimes/sessions.py",
+    "perlica/runtimes/native/runtime.py",
 )
 
 
@@ -59,7 +85,7 @@ def _build_house(folder: Path) -> Path:
     for package in ("perlica", "actors", "sandboxd", *(f"perlica/{room}" for room in ROOMS)):
         (folder / package).mkdir()
         (folder / package / "__init__.py").touch()
-    for module in ("sandboxd/wire.py", "sandboxd/daemon.py", "perlica/demo/napcat.py"):
+    for module in MODULES:
         (folder / module).touch()
     return folder
 
