@@ -7,12 +7,11 @@ turns are checked, its faults become a reason for the task's end, and its `close
 import logging
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from perlica.conversation import Conversation, ToolSpec
 from perlica.domain.cancel import CancelToken
-from perlica.domain.clock import monotonic_s
 from perlica.domain.errors import Cancelled, Misconfigured, Refused, Retryable
 from perlica.domain.ids import TaskId
 from perlica.runtimes.checks import check_turn, find_wire_ids
@@ -38,7 +37,7 @@ class RuntimeSessions:
 
     runtime: AgentRuntime
     close_within_s: float = CLOSE_WITHIN_S
-    _sessions: dict[TaskId, RuntimeSession] = field(default_factory=dict)
+    _current: tuple[TaskId, RuntimeSession] | None = None
 
     def turn(
         self,
@@ -71,21 +70,31 @@ class RuntimeSessions:
 
     def end(self, task: TaskId) -> None:
         """Close the task's session, if there is one."""
-        session = self._sessions.pop(task, None)
-        if session is not None:
-            self._close({task: session})
+        if self._current is not None and self._current[0] == task:
+            self.close()
 
     def close(self) -> None:
-        """Close all sessions: the service stops."""
-        left, self._sessions = self._sessions, {}
-        self._close(left)
+        """Close the session that is open, whichever task's it is; waits for it in bounded time."""
+        if self._current is None:
+            return
+        task, session = self._current
+        self._current = None
+        closing = threading.Thread(
+            target=_close, args=(task, session), name="perlica-runtime-close", daemon=True
+        )
+        closing.start()
+        closing.join(self.close_within_s)
+        if closing.is_alive():
+            _log.error("runtime does not close its session", extra={"task": task})
 
     def _session_of(self, task: TaskId, cancel: CancelToken) -> RuntimeSession:
         """The open session of the task; one of another task has missed its end and is closed."""
-        if task not in self._sessions:
-            self.close()
-            self._sessions[task] = self.runtime.open(OpenTask(id=task), cancel)
-        return self._sessions[task]
+        if self._current is not None and self._current[0] == task:
+            return self._current[1]
+        self.close()
+        session = self.runtime.open(OpenTask(id=task), cancel)
+        self._current = task, session
+        return session
 
     def _fault(self, task: TaskId, error: BaseException) -> Refused:
         """Only the type is logged: the text of a foreign error may hold what was said."""
@@ -93,24 +102,8 @@ class RuntimeSessions:
         self.end(task)
         return Refused(RUNTIME_FAULT, f"the runtime failed in task {task}")
 
-    def _close(self, sessions: dict[TaskId, RuntimeSession]) -> None:
-        """Close each in a thread of its own, and wait for all of them no longer than the limit."""
-        due_s = monotonic_s() + self.close_within_s
-        closing = {
-            task: threading.Thread(
-                target=_close_one, args=(task, session), name="perlica-runtime-close", daemon=True
-            )
-            for task, session in sessions.items()
-        }
-        for thread in closing.values():
-            thread.start()
-        for task, thread in closing.items():
-            thread.join(max(0.0, due_s - monotonic_s()))
-            if thread.is_alive():
-                _log.error("runtime does not close its session", extra={"task": task})
 
-
-def _close_one(task: TaskId, session: RuntimeSession) -> None:
+def _close(task: TaskId, session: RuntimeSession) -> None:
     try:
         session.close()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - nobody can do anything about it any more
