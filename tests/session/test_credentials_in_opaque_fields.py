@@ -17,6 +17,7 @@ from perlica.domain.errors import Refused
 from perlica.runtimes.checks import check_turn
 from perlica.runtimes.contract import AgentTurn
 from perlica.runtimes.native.runtime import read_turn
+from perlica.runtimes.opaque import read_opaque
 from perlica.session.transcript import record_turn
 from tests.model.words import settings
 from tests.session.words import CREDENTIAL, RUN
@@ -117,3 +118,17 @@ def test_a_credential_as_the_id_of_a_call_is_not_kept() -> None:
     (call,) = record_turn(check_turn(read_turn(asked), (RUN,), set())).calls
 
     assert call.provider_call_id == call.id
+
+
+@pytest.mark.parametrize(
+    "opaque",
+    [b"\xff", b"{", b'{"a": 1, "a": 2}', b"[" * 100_000, b'{"a":' * 500 + b"1" + b"}" * 500],
+)
+def test_bytes_that_a_scan_would_not_see_whole_are_not_read_at_all(opaque: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        read_opaque(opaque)
+
+
+@pytest.mark.parametrize("opaque", [None, b"", b"{}", b"[]", b"null"])
+def test_bytes_that_say_nothing_need_no_scan(opaque: bytes | None) -> None:
+    assert read_opaque(opaque) == ()

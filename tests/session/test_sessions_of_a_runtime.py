@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from perlica.conversation import AssistantMessage, SentCall
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Cancelled, Refused, Retryable
 from perlica.domain.ids import TaskId
@@ -13,7 +14,7 @@ from perlica.domain.task import EndReason
 from perlica.runtimes.contract import AgentTurn
 from perlica.runtimes.sessions import RuntimeSessions
 from tests.session.outside_runtime import OutsideRuntime, say
-from tests.session.words import TOOLS
+from tests.session.words import RUN, TOOLS, call, sealed
 
 ONE, TWO = TaskId("T-1"), TaskId("T-2")
 
@@ -90,6 +91,19 @@ def test_cancelled_is_believed_only_where_somebody_cancelled() -> None:
     bench.cancel.set()
     with pytest.raises(Cancelled):
         bench.turn()
+
+
+def test_an_id_that_an_earlier_turn_used_is_not_used_again() -> None:
+    bench = Bench()
+    sent = SentCall(wire_id="call_1", name=RUN.name, arguments=sealed("{}"))
+    earlier = (AssistantMessage(text=sealed(""), calls=(sent,)),)
+    bench.runtime.add(say("", call(wire_id="call_1"), call(wire_id="call_2")))
+
+    turn = bench.sessions.turn(ONE, earlier, TOOLS, bench.cancel)
+
+    again, new = turn.calls
+    assert again.wire_id == again.id
+    assert new.wire_id == "call_2"
 
 
 def test_what_went_wrong_inside_is_not_chained_to_what_is_told() -> None:
