@@ -20,13 +20,24 @@ import pytest
 
 import actors
 import perlica.clients
+import perlica.conversation
 import perlica.gateway
+import perlica.runtimes
 import perlica.session
 import perlica.stores
+import perlica.tasks
 from perlica.protection import Protected
 
 _PROJECT = Path(__file__).parents[2]
-_ROOMS = (perlica.stores, perlica.clients, perlica.gateway, perlica.session, actors)
+_ROOMS = (
+    perlica.stores,
+    perlica.clients,
+    perlica.gateway,
+    perlica.runtimes,
+    perlica.session,
+    perlica.tasks,
+    actors,
+)
 _KNOWN = (
     "perlica.stores.approvals.NewTicket(plan)",
     "perlica.stores.audit.AuditStore.add_event(detail)",
@@ -42,9 +53,9 @@ _KNOWN = (
     "perlica.stores.sessions.SessionStore.append_event(body)",
     "perlica.stores.sessions.SessionStore.insert_output(content)",
     "perlica.stores.sessions.SessionStore.insert_summary(content)",
-    "perlica.clients.model.contract.SystemMessage(content)",
-    "perlica.clients.model.contract.ToolMessage(content)",
-    "perlica.clients.model.contract.UserMessage(content)",
+    "perlica.conversation.SystemMessage(content)",
+    "perlica.conversation.ToolMessage(content)",
+    "perlica.conversation.UserMessage(content)",
     "perlica.clients.onebot.calls.build_send(text)",
     "perlica.gateway.core.outcomes.Answered(content)",
     "perlica.session.wrapper.wrap_result(content)",
@@ -63,6 +74,7 @@ class Door:
 
 
 def _modules() -> Iterator[ModuleType]:
+    yield perlica.conversation
     for room in _ROOMS:
         for found in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
             yield importlib.import_module(found.name)
