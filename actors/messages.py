@@ -81,13 +81,6 @@ class StepDue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkOver:
-    """Coordinator → session: the task has ended; what is kept for it can go."""
-
-    task: TaskId
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StepFinished:
     """Session → coordinator. What the step wrote is committed; `step` fences late ones out.
 
@@ -97,6 +90,16 @@ class StepFinished:
     task: TaskId
     step: int
     again_later: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkOver:
+    """Coordinator → session. The task's end is committed: what was kept for its work may go.
+
+    The session may be idle then, for the task waited for an Owner; it may be told twice.
+    """
+
+    task: TaskId
 
 
 # --- approval ---------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ class AgentSession(PerlicaActor):
             self._database.close()
 
     def handle(self, message: object) -> object:
-        """Do the step, then tell; what it wrote is committed by then."""
+        """Do the step, then tell; what it wrote is committed by then. Let go of an ended task."""
         match message:
             case StepDue():
                 finished = StepFinished(
@@ -54,7 +54,7 @@ class AgentSession(PerlicaActor):
                 )
                 tell_safely(self._wires.coordinator, finished)
             case WorkOver(task=task):
-                self._loop.close_task(task)
+                self._loop.let_go(task)
             case _:
                 raise TypeError(type(message).__name__)
         return None

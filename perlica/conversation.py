@@ -6,10 +6,13 @@ The session builds it from the rows, a runtime turns it into the next turn, a cl
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from perlica.domain.plan import JsonValue
 from perlica.protection import Protected
+
+MAX_OPAQUE_BYTES: Final = 1_048_576
+"""The bound of the column `session_events.opaque`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +54,8 @@ class SentCall:
 class AssistantMessage:
     """An earlier turn of the model, replayed.
 
-    `reasoning` is None where the provider gave none; `opaque` are signed thinking blocks in the
-    form in which the same API's client returned them, replayed unchanged.
+    `reasoning` is None where the provider gave none; `opaque` is what the provider wants back, as
+    JSON of at most `MAX_OPAQUE_BYTES` in the form in which the runtime returned it.
     """
 
     text: Protected

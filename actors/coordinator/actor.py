@@ -218,6 +218,7 @@ class TaskCoordinator(PerlicaActor):
         self._stop_work(task.id)
 
     def _stop_work(self, task: TaskId) -> None:
+        """Stop the step in hand, and have the session let go of the task, which may be waiting."""
         if self._in_hand is not None and self._in_hand.task == task:
             self._in_hand.stop()
         tell_safely(self._wires.session, WorkOver(task=task))
@@ -236,7 +237,7 @@ class TaskCoordinator(PerlicaActor):
     # --- questions that nobody can read -----------------------------------------------------
 
     def _give_up_asking(self, message: ApprovalUndeliverable) -> None:
-        """A question that nobody can read must not hold the task (incident 7)."""
+        """A question that nobody can read must not hold the task."""
         ticket = ApprovalStore(self._database).find_ticket(message.ticket)
         if ticket is None or ticket.state is not TicketState.pending:
             return

@@ -1,4 +1,4 @@
-"""The last look at a row before it leaves: protection scans exactly the string to be sent (O9).
+"""The last look at a row before it leaves: protection scans exactly the string to be sent.
 
 A part of the outbox actor; it reads, and what it decides the actor writes.
 """

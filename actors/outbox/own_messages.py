@@ -1,4 +1,4 @@
-"""Our own messages as NapCat reports them back: do they come at all, and is any not ours (A12, O5).
+"""Our own messages as NapCat reports them back: do they come at all, and is any not ours.
 
 A part of the outbox actor, without thread or database; times are monotonic seconds.
 """

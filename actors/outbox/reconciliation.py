@@ -1,4 +1,4 @@
-"""Unknown sends: whether a message reached the group although nobody said so (O4).
+"""Unknown sends: whether a message reached the group although nobody said so.
 
 A part of the outbox actor, without thread or database: first it waits for our own message to show
 as an event, then it looks into the history, page by page. One doubt at a time.

@@ -155,7 +155,7 @@ class Intake:
                 return [bell for item in prepared for bell in self._store(item)]
         except _NO_DATABASE:
             raise
-        except Exception as error:  # noqa: BLE001 - the boundary of one message (DESIGN §3)
+        except Exception as error:  # noqa: BLE001 - the boundary of one message
             _log.warning("intake batch failed", extra={"fault": type(error).__name__})
         told = []
         for item in prepared:
@@ -168,7 +168,7 @@ class Intake:
                 return self._store(item)
         except _NO_DATABASE:
             raise
-        except Exception as error:  # noqa: BLE001 - the boundary of one message (DESIGN §3)
+        except Exception as error:  # noqa: BLE001 - the boundary of one message
             fault = type(error).__name__
             key = None
             if isinstance(item, Prepared):
@@ -279,7 +279,7 @@ class Intake:
         return [React(message_id=message.message_id, emoji_id=emoji_id)] if emoji_id else []
 
     def _say_busy(self, message: IncomingGroupMessage) -> None:
-        """At most one busy answer for a member in the configured time (O6)."""
+        """At most one busy answer for a member in the configured time."""
         active = TaskStore(self.database).active_task()
         if active is None:
             return

@@ -1,6 +1,6 @@
 """The part of intake before its transaction: parse and protect one frame, decide what it is.
 
-Whatever goes wrong with a frame costs that frame alone (DESIGN §3).
+Whatever goes wrong with a frame costs that frame alone.
 """
 
 import logging
@@ -88,7 +88,7 @@ class Preparer:
             if frame.frame.get("post_type") == "notice":
                 return self._prepare_notice(frame)
             return self._prepare_message(frame)
-        except Exception as error:  # noqa: BLE001 - the boundary of one message (DESIGN §3)
+        except Exception as error:  # noqa: BLE001 - the boundary of one message
             _log.warning("message not readable", extra={"fault": type(error).__name__})
             return Unreadable(key=key_of(frame), fault=type(error).__name__)
 

@@ -1,4 +1,4 @@
-"""The composition root: every actor made, wired and started in order (DESIGN §3).
+"""The composition root: every actor made, wired and started in order.
 
 Start order: ledger, serializers, outbox, session, coordinator, protection, reconciler, NapCat last,
 so that nothing comes in before everything stands. Stop order is the reverse.
@@ -45,7 +45,7 @@ from perlica.gateway.core.tickets import TicketIssuer
 from perlica.gateway.core.work import Executors
 from perlica.gateway.families.sandbox.orders import SandboxOrders
 from perlica.gateway.known_actions import CATALOG
-from perlica.runtimes.sessions import RuntimeSessions
+from perlica.runtimes.sessions import CLOSE_WITHIN_S, RuntimeSessions
 from perlica.sandboxes.nodes import Nodes
 from perlica.session.loop import AgentLoop
 from perlica.session.opening import Opening
@@ -281,7 +281,10 @@ class Assembly:
         return AgentLoop(
             database=database,
             gateway=self._gateway(database),
-            runtime=RuntimeSessions(build_runtime(config, self.secrets)),
+            runtime_sessions=RuntimeSessions(
+                runtime=build_runtime(config, self.secrets),
+                close_within_s=min(CLOSE_WITHIN_S, config.service.stop_within_s / 2),
+            ),
             opening=Opening(
                 database=database,
                 system=build_system(context, guidance=self._registry.guidance(), language=language),

@@ -1,7 +1,7 @@
 """Tickets in ordinary talk made worthless: ids and codes of pending approvals.
 
 Intake applies it to every message before protection, so that a copied, quoted or discussed approval
-never enters the history, a window or the model (spec, 验收证据 10). It reads as a person or a model
+never enters the history, a window or the model. It reads as a person or a model
 would: other widths and styles of letters and digits, invisible characters and what stands between
 the letters of a word that was spelled out hide nothing.
 """

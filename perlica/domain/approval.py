@@ -7,7 +7,7 @@ from enum import StrEnum
 from perlica.domain.ids import TicketId
 
 TICKET_LIFETIME_MS = 600_000
-"""Ten minutes (spec, 执行策略与审批)."""
+"""Ten minutes."""
 
 
 class TicketState(StrEnum):

@@ -1,6 +1,6 @@
 """A cancel flag that wakes blocking work: the coordinator sets it, clients register how to stop.
 
-It is a flag and not an inbox message because the one who must hear it is busy (DESIGN §3).
+It is a flag and not an inbox message because the one who must hear it is busy.
 """
 
 import threading

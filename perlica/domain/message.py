@@ -74,7 +74,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncomingGroupMessage:
-    """A message of the target group, cleaned (A10) but not protected yet: never stored or logged.
+    """A message of the target group, cleaned but not protected yet: never stored or logged.
 
     `real_seq` is QQ's sequence in the group (None where NapCat gave none); `sent_at_ms` is UTC.
     """
@@ -118,7 +118,7 @@ class IncomingGroupMessage:
         """The message's first line when it begins with a dot.
 
         Before the dot stand blanks and our own mention at most. Quotes, forwards, cards and later
-        lines never count (DESIGN §4).
+        lines never count.
         """
         opening = ""
         for segment in self.segments:

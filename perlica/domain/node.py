@@ -30,7 +30,7 @@ GIVEN_UP = frozenset({NodeState.silent, NodeState.unreachable})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossRule:
-    """When silence counts (facts/kubernetes.md §4); all by the observer's own monotonic clock."""
+    """When silence counts (docs/facts/kubernetes.md); all by the observer's own monotonic clock."""
 
     loss_after_s: float = 900.0
     least_looks: int = 20

@@ -17,7 +17,7 @@ JsonValue = str | int | float | bool | None | list["JsonValue"] | dict[str, "Jso
 
 
 class Level(StrEnum):
-    """What the policy says of an action (spec, 执行策略与审批)."""
+    """What the policy says of an action."""
 
     low = "low"
     medium = "medium"
@@ -53,7 +53,7 @@ class ActionPlan:
     display: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
 
     def effect_fields(self) -> dict[str, JsonValue]:
-        """The fields that the hash covers: everything but the wording (incident 6)."""
+        """The fields that the hash covers: everything but the wording."""
         return {
             "action": self.action,
             "origin": {"kind": self.origin.kind, "id": self.origin.id},

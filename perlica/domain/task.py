@@ -8,7 +8,7 @@ from typing import Final
 
 
 class TaskState(StrEnum):
-    """DESIGN §5; the last three are final."""
+    """The last three are final."""
 
     received = "received"
     contextualizing = "contextualizing"

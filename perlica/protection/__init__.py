@@ -1,7 +1,6 @@
 """Content protection: what every text passes before it is stored, shown, sent or given to a model.
 
-`protect` is the one entrance and `Protected` the only text that the doors accept (spec:
-内容保护与数据流).
+`protect` is the one entrance and `Protected` the only text that the doors accept.
 It promises no zero miss rate: a clean scan is `scanned_no_findings`, never "safe".
 """
 

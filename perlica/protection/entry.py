@@ -1,4 +1,4 @@
-"""The one entrance: text or JSON goes in, sealed text comes out (spec: ContentProtection).
+"""The one entrance: text or JSON goes in, sealed text comes out.
 
 Intake, gateway, runtime, outbox, logs and every client call this before anything leaves their
 hands.

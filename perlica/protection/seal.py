@@ -35,7 +35,7 @@ class Channel(StrEnum):
 
 
 class ProtectionStatus(StrEnum):
-    """What is known about a text (spec: 内容保护与数据流)."""
+    """What is known about a text."""
 
     REDACTED = "redacted"
     SCANNED_NO_FINDINGS = "scanned_no_findings"

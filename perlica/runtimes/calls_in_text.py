@@ -1,8 +1,8 @@
 """Whether a model wrote a tool call as text instead of making one.
 
-Pure; asked by `perlica.runtimes.native.runtime`. The marks of servers and chat templates are a
-table in `perlica.clients.model.marks`; beside them stands a call as JSON: the whole text, a fence,
-or an object at the start of a line.
+Pure; asked by `perlica.runtimes.checks`. The marks of servers and chat templates are a table in
+`perlica.runtimes.call_marks`; beside them stands a call as JSON: the whole text, a fence, or an
+object at the start of a line.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The contract of a sandbox backend (spec, SandboxBackend 与 rootfs 闸门).
+"""The contract of a sandbox backend.
 
 `perlica.clients.sandboxd` keeps it over the node daemon, `perlica.sandboxes.memory` in memory; one
 suite in tests/contract holds both to it. The serializer's workers call it, nobody else.

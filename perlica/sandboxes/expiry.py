@@ -1,7 +1,7 @@
 """Seven days without a use: which sandboxes are due, and how long the others have left.
 
-The spec: 连续七天无活跃触碰进入删除. Only real uses move `last_active_at_ms`; the configuration may
-shorten the time that a sandbox was made with, never lengthen it.
+A sandbox that nobody used for seven days is deleted. Only real uses move `last_active_at_ms`; the
+configuration may shorten the time that a sandbox was made with, never lengthen it.
 """
 
 import json

@@ -1,6 +1,7 @@
 """Switching the one image: begun by an approved ticket, taken forward until it is through.
 
-The spec: 暂停创建、停止并销毁全部现有沙箱、确认清理后激活新配置；任一清理失败进入受阻状态.
+Nothing new is made, every sandbox is stopped and destroyed, and only when all are known to be gone
+the new image is in force; one that cannot be cleaned up blocks the switch.
 Everything is in the tables, so a switch that a crash interrupted goes on where it was. The
 gateway's commands begin and retry one; the keeper calls `advance`.
 """

@@ -1,4 +1,4 @@
-"""When a node is lost: a verdict from looks, by the rule of facts/kubernetes.md §4. Pure.
+"""When a node is lost: a verdict from looks, by the rule of docs/facts/kubernetes.md. Pure.
 
 The node watch feeds it one reading after the other. A look that fails is an observation and never a
 loss; an absent node is known by two good looks that say so; an unreachable one was silent in every

@@ -43,7 +43,7 @@ def begin(database: Database, job: SandboxJob) -> None:
             if row is None or row.state not in _USABLE:
                 raise StaleState("sandbox_ending", f"sandbox row {job.sandbox} is ending")
         case JobKind.list:
-            return  # Looking at names is no use of a sandbox (spec: 元数据观察不刷新).
+            return  # Looking at names is no use of a sandbox.
         case JobKind.exec | JobKind.read | JobKind.write:
             if job.writes:
                 _refuse_while_unknown(database, job)

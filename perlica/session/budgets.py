@@ -1,4 +1,4 @@
-"""The budgets of a task: hitting one ends it with that reason (DESIGN §5).
+"""The budgets of a task: hitting one ends it with that reason.
 
 Asked before calls are worked off and before each model turn; the wall time is the coordinator's.
 """

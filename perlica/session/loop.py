@@ -49,7 +49,7 @@ class AgentLoop:
 
     database: Database
     gateway: Gateway
-    runtime: RuntimeSessions
+    runtime_sessions: RuntimeSessions
     opening: Opening
     budgets: Budgets
     ender: TaskEnder
@@ -58,14 +58,16 @@ class AgentLoop:
     _transcripts: dict[TaskId, Transcript] = field(default_factory=dict)
 
     def close(self) -> None:
-        """Forget what was rendered, and let the runtime go."""
+        """Forget what was rendered and close what a runtime keeps."""
         self._transcripts.clear()
-        self.runtime.close_all()
+        self.runtime_sessions.close()
 
-    def close_task(self, task_id: TaskId) -> None:
-        """The task has ended: nothing is kept of it."""
-        self._transcripts.pop(task_id, None)
-        self.runtime.close(task_id)
+    def let_go(self, task_id: TaskId) -> None:
+        """Forget the task and close its runtime's session, if the rows say that it has ended."""
+        task = TaskStore(self.database).find_task(task_id)
+        if task is None or task.state in FINAL_STATES:
+            self._transcripts.pop(task_id, None)
+            self.runtime_sessions.end(task_id)
 
     def do_step(self, task_id: TaskId, step: int, cancel: CancelToken) -> None:
         """Do the step if the task is still at it; whatever happens is in the tables afterwards.
@@ -78,9 +80,7 @@ class AgentLoop:
             _log.info("step cancelled", extra={"task": task_id, "step": step})
         except StaleState as error:
             _log.info("step outdated", extra={"task": task_id, "step": step, "code": error.code})
-        task = TaskStore(self.database).find_task(task_id)
-        if task is None or task.state in FINAL_STATES:
-            self.close_task(task_id)
+        self.let_go(task_id)
 
     def _do_step(self, task_id: TaskId, step: int, cancel: CancelToken) -> None:
         task = TaskStore(self.database).find_task(task_id)
@@ -129,7 +129,7 @@ class AgentLoop:
         outputs = [found for call in calls if (found := sessions.find_output(call.id)) is not None]
         conversation = transcript.conversation(sessions.list_events(task.id), calls, outputs)
         try:
-            return self.runtime.turn(task.id, conversation, self.gateway.specs(), cancel)
+            return self.runtime_sessions.turn(task.id, conversation, self.gateway.specs(), cancel)
         except (Refused, Retryable, Misconfigured) as error:
             cancel.check()
             _log.warning("no model turn", extra={"task": task.id, "code": error.code})

@@ -22,9 +22,9 @@ from perlica.conversation import (
 )
 from perlica.domain.errors import Refused
 from perlica.domain.ids import CallId
-from perlica.domain.opaque import read_opaque
 from perlica.protection import Channel, JsonValue, Protected, protect, truncate
 from perlica.runtimes.contract import AgentTurn, CallFault, RequestedCall
+from perlica.runtimes.opaque import read_opaque
 from perlica.session.wrapper import ResultFacts, WrapSettings, leave_out, wrap_result
 from perlica.stores.sessions import SessionEvent, ToolCall, ToolOutput
 
@@ -55,7 +55,7 @@ class NewEvent:
 class RecordedCall:
     """A row to insert into `tool_calls`, and why the call never runs, if it must not.
 
-    A call with a `fault` is not handed to the gateway: its result is `native.explain_fault`. One
+    A call with a `fault` is not handed to the gateway: its result is `checks.explain_fault`. One
     that is not `is_intact` (protection changed its arguments) runs only now, from the turn's own
     arguments, never after a restart.
     """
@@ -103,17 +103,14 @@ def record_turn(turn: AgentTurn) -> RecordedTurn:
     Raises:
         Refused: `protection_failed` when a text could not be scanned to its end;
             `protection_altered_thinking` when a signed thinking block, or a field that the provider
-            wants back, holds what protection would change: it could neither be kept nor replayed,
-            so the task must end.
+            wants back, holds what protection would change or cannot read: it could neither be kept
+            nor replayed, so the task must end.
     """
-    for part in read_opaque(turn.opaque):
-        sealed = protect(part, Channel.MODEL)
-        given = part if isinstance(part, str) else json.dumps(part)
-        if not sealed.is_usable or not _is_same_json(sealed.content, given):
-            raise Refused(
-                "protection_altered_thinking",
-                "the model's signed thinking holds something that may not be kept",
-            )
+    if not _may_be_kept(turn.opaque):
+        raise Refused(
+            "protection_altered_thinking",
+            "the model's signed thinking holds something that may not be kept",
+        )
     body = _seal(
         {
             "text": turn.text,
@@ -216,6 +213,20 @@ def find_open_calls(
     done = {event.call_id for event in events if event.kind == EventKind.result}
     left = [call for call in calls if call.id not in done]
     return tuple(sorted(left, key=lambda call: (call.turn_seq, call.position)))
+
+
+def _may_be_kept(opaque: bytes | None) -> bool:
+    """Whether protection would leave all of it as it is."""
+    try:
+        parts = read_opaque(opaque)
+    except ValueError:
+        return False
+    for part in parts:
+        sealed = protect(part, Channel.MODEL)
+        given = part if isinstance(part, str) else json.dumps(part)
+        if not sealed.is_usable or not _is_same_json(sealed.content, given):
+            return False
+    return True
 
 
 def _record_call(call: RequestedCall, position: int) -> RecordedCall:

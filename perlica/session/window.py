@@ -1,4 +1,4 @@
-"""The task's window: which group messages the model is given, and why no others (DESIGN §5).
+"""The task's window: which group messages the model is given, and why no others.
 
 Pure; the loop reads candidates from `MessageStore` and stores the facts in `tasks.window_facts`.
 """

@@ -1,6 +1,6 @@
 """Perlica's own answers as messages of the group, for a member who quotes one in a request.
 
-Other tasks join no session by themselves (spec), but a quote asks for exactly this one. Only final
+Other tasks join no session by themselves, but a quote asks for exactly this one. Only final
 answers that were sent: approval questions, notices and answers to commands are never read back
 from here, so that no ticket's id or code can reach a model through a quote.
 """

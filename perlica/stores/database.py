@@ -24,7 +24,7 @@ Bindings = Mapping[str, object] | tuple[object, ...]
 BUSY_TIMEOUT_MS: Final = 5_000
 TRUNCATE_TIMEOUT_MS: Final = 250
 SLOW_TRANSACTION_S: Final = 0.05
-"""Write transactions are to stay below this (DESIGN §3)."""
+"""Write transactions are to stay below this."""
 
 # secure_delete: what is deleted is overwritten. temp_store: sorting spills no text to other files.
 # trusted_schema: a manipulated schema runs no function with effects. schema_version reads the file,

@@ -1,7 +1,7 @@
 """The group's messages: intake writes them, windows, quotes and the history search read them.
 
-A message is known by (group, message id, real_seq): QQ's message ids collide (facts, A6). It is
-also known by (real_seq, sender, time): versions of NapCat made its id in different ways (S9). Only
+A message is known by (group, message id, real_seq): QQ's message ids collide. It is
+also known by (real_seq, sender, time): versions of NapCat made its id in different ways (S09). Only
 members' talk is ever read back; control, quarantined, recalled and expired rows stay unseen.
 """
 
@@ -21,7 +21,7 @@ from perlica.stores.literal import fold, match_query
 from perlica.stores.sealed import columns, restored
 
 MESSAGE_AGE_MS: Final = 90 * 86_400_000
-"""How long messages are kept by default (spec, 保留期)."""
+"""How long messages are kept by default."""
 MAX_EXAMINED_HITS: Final = 20_000
 """A search looks at this many index hits, newest arrivals first, and then ends with what it has."""
 MAX_CRASHES: Final = 3
@@ -275,7 +275,7 @@ class MessageStore:
         return tuple(sorted(messages, key=_time, reverse=True))
 
     def has_twin(self, row: RowId) -> bool:
-        """Whether another message has the same id and another sequence number (facts, A6)."""
+        """Whether another message has the same id and another sequence number."""
         return self._db.query_one(statements.TWIN, {"row": row}) is not None
 
     def _until(self, before_ms: int) -> int:

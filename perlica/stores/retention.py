@@ -1,7 +1,7 @@
 """Deleting what is older than it may be, in short transactions, so that nothing stays on disk.
 
 The reconciler calls `Retention.clean_up` again and again; a restore runs it to the end before the
-service starts. Ages count from a record's creation (spec, 保留期).
+service starts. Ages count from a record's creation.
 
 What outlives what: a ticket and an operation name their task without a foreign key and stay when it
 goes; a ticket keeps the end of its task itself, and one of a living task is never deleted; open and
@@ -22,7 +22,7 @@ from perlica.stores.service import ServiceStore
 _DAY_MS: Final = 86_400_000
 _APPLIED_KEY: Final = "deleted_through"
 TRANSACTION_S: Final = 0.025
-"""What a deletion aims at; write transactions stay under 50 ms (DESIGN §3)."""
+"""What a deletion aims at; write transactions stay under 50 ms."""
 FIRST_ROWS: Final = 4
 MAX_ROWS: Final = 256
 """Rows of one transaction at first and at most; in between what the last one took decides, because

@@ -1,4 +1,4 @@
-"""Announcing Medium actions: they ran by themselves, and the group is told (spec, 执行策略与审批).
+"""Announcing Medium actions: they ran by themselves, and the group is told.
 
 Called by the agent loop at the end of a step and where a task begins to wait. Everything that is
 new is said in one message, and what follows soon after one waits for the next, so that ten installs

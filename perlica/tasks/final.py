@@ -2,7 +2,7 @@
 done.
 
 Pure. What was done comes from the operations' rows, never from the model's words: models were seen
-to claim work that never happened (facts/peers.md, incident 20). The loop protects the result and
+to claim work that never happened. The loop protects the result and
 queues it.
 """
 

@@ -10,7 +10,7 @@ from perlica.domain.texts import Language
 from perlica.gateway.core.gateway import Gateway, GivenCall
 from perlica.gateway.core.outcomes import CallEnd
 from perlica.gateway.known_actions import CATALOG
-from perlica.runtimes.contract import AgentTurn
+from perlica.runtimes.contract import RawTurn
 from perlica.runtimes.native.runtime import NativeSession
 from perlica.stores.database import Database
 from perlica.stores.tasks import Task, TaskStore
@@ -86,8 +86,8 @@ def test_an_answer_of_a_task_that_has_ended_meanwhile_is_told_to_nobody(
 ) -> None:
     whole = NativeSession.turn
 
-    def turn(runtime: NativeSession, *given: object) -> AgentTurn:
-        thought = whole(runtime, *given)  # type: ignore[arg-type]
+    def turn(session: NativeSession, *given: object) -> RawTurn:
+        thought = whole(session, *given)  # type: ignore[arg-type]
         if thought.text == "zu spät":
             with Database.open(live.path) as database:
                 _end(database)

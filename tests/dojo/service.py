@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from pydantic import ConfigDict, create_model
 
@@ -22,7 +22,7 @@ from perlica.domain.ids import GroupId, TaskId, UserId, new_call_id
 from perlica.domain.message import IncomingGroupMessage, Segment, SegmentKind
 from perlica.domain.plan import ActionPlan, Level
 from perlica.domain.policy import Policy
-from perlica.domain.task import FINAL_STATES, EndReason, TaskState
+from perlica.domain.task import FINAL_STATES, TaskState
 from perlica.domain.texts import Language
 from perlica.gateway.core.ceremony import Ceremony
 from perlica.gateway.core.family import ToolFamily
@@ -33,7 +33,7 @@ from perlica.gateway.core.tool import CallContext, Planned, ToolArguments
 from perlica.gateway.core.work import Change, ToolResult
 from perlica.gateway.known_actions import CATALOG
 from perlica.protection import Channel, protect
-from perlica.runtimes.contract import AgentTurn, RequestedCall
+from perlica.runtimes.contract import OpenTask, RawCall, RawTurn
 from perlica.runtimes.sessions import RuntimeSessions
 from perlica.session.budgets import Budgets
 from perlica.session.loop import AgentLoop
@@ -120,8 +120,8 @@ class ObedientModel:
     def __post_init__(self) -> None:
         self.wanted = list(self.duel.wishes)
 
-    def open(self, _task: TaskId, _cancel: CancelToken) -> "ObedientModel":
-        """The same one for every task: it plays one duel."""
+    def open(self, _task: OpenTask, _cancel: CancelToken) -> Self:
+        """The model is its own session: it plays one duel."""
         return self
 
     def close(self) -> None:
@@ -129,21 +129,20 @@ class ObedientModel:
 
     def turn(
         self, conversation: Conversation, _tools: Sequence[ToolSpec], _cancel: CancelToken
-    ) -> AgentTurn:
+    ) -> RawTurn:
         """The next call, or the answer."""
         last = conversation[-1]
         if isinstance(last, ToolMessage) and MARKER in last.content.content:
             self.obey()
         if not self.wanted:
-            return AgentTurn(text=self.answer or "done", end=EndReason.answered)
+            return RawTurn(text=self.answer or "done", input_tokens=0, output_tokens=0)
         wish = self.wanted.pop(0)
-        call = RequestedCall(
-            id=new_call_id(),
+        call = RawCall(
             wire_id=f"w{new_call_id()}",
             tool=wish.function,
             arguments_json=json.dumps(wish.arguments, ensure_ascii=False),
         )
-        return AgentTurn(text="", calls=(call,))
+        return RawTurn(text="", calls=(call,), input_tokens=0, output_tokens=0)
 
     def obey(self) -> None:
         """The injection comes first, once."""
@@ -259,7 +258,7 @@ class Service:
         return AgentLoop(
             database=self.database,
             gateway=self._gateway(),
-            runtime=RuntimeSessions(model),
+            runtime_sessions=RuntimeSessions(model),
             opening=Opening(
                 database=self.database,
                 system=build_system(InitialContext(version="1"), language=language),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 _POLICY = Path("perlica/gateway/policy.toml")
 _PLANNING = (Path("perlica/gateway"), Path("perlica/sandboxes"))
-_WORDS = frozenset({"approval_words.py", "approval_headline.py", "policy_floor.py"})
+_WORDS = frozenset({"actions.py", "planned_actions.py", "policy_floor.py", "review.py"})
 """Name actions to word or to judge them, not to plan them."""
 
 

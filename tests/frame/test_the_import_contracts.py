@@ -15,6 +15,7 @@ from tests.frame.checkout import ROOT
 ROOMS = (
     "app",
     "console",
+    "health",
     "session",
     "commands",
     "tasks",
@@ -28,6 +29,7 @@ ROOMS = (
     "conversation",
     "sandboxes",
     "clients",
+    "clients/model",
     "stores",
     "protection",
     "domain",
@@ -39,6 +41,9 @@ ALLOWED = (
     ("perlica/app/wiring.py", "import pykka, actors, perlica.demo"),
     ("perlica/clients/cluster.py", "import mcp"),
     ("perlica/clients/sandboxd.py", "from sandboxd import wire"),
+    ("perlica/runtimes/native/runtime.py", "import perlica.clients.model.contract"),
+    ("perlica/app/runtimes.py", "import perlica.runtimes.native.runtime, perlica.clients.model"),
+    ("perlica/session/loop.py", "import perlica.runtimes.sessions"),
     ("actors/serializer.py", "import perlica.gateway, perlica.session, perlica.stores"),
     ("perlica/console/page.py", "import perlica.stores"),
 )
@@ -61,13 +66,24 @@ FORBIDDEN = (
     ("perlica.console.action", "perlica.gateway", "neither act nor call out"),
     ("perlica.gateway.core.knowing", "perlica.gateway.families.sandbox", "knows no family"),
     ("perlica.gateway.families.sandbox.other", "perlica.gateway.families.history", "stand apart"),
-    (
-        "perlica.gateway.families.sandbox.model",
-        "perlica.clients",
-        "Gateway and session speak to no",
-    ),
-    ("perlica.session.model", "perlica.clients", "speak to no model"),
-    ("perlica.runtimes.http", "perlica.clients", "Only the native runtime"),
+    ("perlica.runtimes.checks", "perlica.clients.model.contract", "Only the native runtime"),
+    ("perlica.runtimes.outside", "perlica.clients.sandboxd", "Only the native runtime"),
+    ("perlica.runtimes.native.node", "perlica.clients.sandboxd", "Only the native runtime"),
+    ("perlica.runtimes.shortcut", "perlica.runtimes.native.runtime", "which runtime thinks"),
+    ("actors.thinking", "perlica.runtimes.native.runtime", "which runtime thinks"),
+    ("perlica.session.opaque", "perlica.clients.model.contract", "knows the model's client"),
+    ("perlica.gateway.model", "perlica.clients.model.contract", "knows the model's client"),
+)
+
+
+MODULES = (
+    "sandboxd/wire.py",
+    "sandboxd/daemon.py",
+    "perlica/demo/napcat.py",
+    "perlica/clients/sandboxd.py",
+    "perlica/clients/model/contract.py",
+    "perlica/runtimes/sessions.py",
+    "perlica/runtimes/native/runtime.py",
 )
 
 
@@ -77,7 +93,7 @@ def _build_house(folder: Path) -> Path:
     for package in ("perlica", "actors", "sandboxd", *(f"perlica/{room}" for room in ROOMS)):
         (folder / package).mkdir()
         (folder / package / "__init__.py").touch()
-    for module in ("sandboxd/wire.py", "sandboxd/daemon.py", "perlica/demo/napcat.py"):
+    for module in MODULES:
         (folder / module).touch()
     return folder
 

@@ -11,8 +11,9 @@ from perlica.clients.model.sse import ServerEvent
 from perlica.conversation import ToolSpec
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Misconfigured
+from perlica.runtimes.checks import check_turn
 from perlica.runtimes.contract import AgentTurn, CallFault
-from perlica.runtimes.native.runtime import check_turn
+from perlica.runtimes.native.runtime import read_turn
 from tests.model.server import Json, RawServer, Talk
 from tests.model.words import QUESTION, settings
 
@@ -115,7 +116,7 @@ def checked(reader: OpenAiReader | AnthropicReader, *events: str) -> AgentTurn:
     for data in events:
         reader.take(ServerEvent(name="", data=data))
     turn = reader.draft.turn(sent_bytes=1, received_bytes=1, attempts=1)
-    return check_turn(turn, [RECENT], set())
+    return check_turn(read_turn(turn), [RECENT], set())
 
 
 @pytest.mark.parametrize("arguments", ['""', "null", '" "', '"\\n"', "{}", '"{}"', "missing"])

@@ -6,8 +6,14 @@ import pytest
 
 from perlica.clients.model.anthropic import AnthropicClient
 from perlica.clients.model.contract import Finish, ModelTurn
-from perlica.clients.model.thinking import MAX_OPAQUE_BYTES, unpack_thinking
-from perlica.conversation import AssistantMessage, SentCall, ToolMessage, UserMessage
+from perlica.clients.model.thinking import unpack_thinking
+from perlica.conversation import (
+    MAX_OPAQUE_BYTES,
+    AssistantMessage,
+    SentCall,
+    ToolMessage,
+    UserMessage,
+)
 from perlica.domain.cancel import CancelToken
 from perlica.domain.errors import Misconfigured, PerlicaError, Refused, Retryable
 from tests.model.server import Answer, Json, RawServer, Request, encode_event, stream, whole

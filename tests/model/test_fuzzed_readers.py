@@ -18,7 +18,8 @@ from perlica.clients.model.contract import ModelTurn
 from perlica.clients.model.exchange import HttpModelClient, ModelApi
 from perlica.clients.model.openai import OpenAiApi
 from perlica.domain.errors import Misconfigured, PerlicaError, Refused, Retryable
-from perlica.runtimes.native.runtime import check_turn
+from perlica.runtimes.checks import check_turn
+from perlica.runtimes.native.runtime import read_turn
 from perlica.stores.database import Database
 from perlica.stores.migrations import check_target, migrate
 from tests.model.words import QUESTION, RUN, settings
@@ -197,7 +198,7 @@ def test_events_of_any_shape_give_a_turn_whose_calls_are_whole_or_faulty(
     turn = read(api, list(EVENTS[api](tree)))
 
     if turn is not None:
-        for call in check_turn(turn, (RUN,), set()).calls:
+        for call in check_turn(read_turn(turn), (RUN,), set()).calls:
             assert call.fault is not None or isinstance(json.loads(call.arguments_json), dict)
     for one in EVENTS[api](tree):
         read(api, [one])
@@ -232,7 +233,7 @@ def test_whatever_was_read_is_written_down_and_sent_again_after_a_restart(
         return
     forget(session)
     try:
-        for call in session.take(check_turn(turn, (RUN,), set())):
+        for call in session.take(check_turn(read_turn(turn), (RUN,), set())):
             session.answer(call, "ok")
         again = Session(session.db, session.task).conversation()
         body = APIS[api].encode((*QUESTION, *again), (RUN,))

@@ -28,13 +28,13 @@ from perlica.clients.model.sse import ServerEvent
 from perlica.clients.model.thinking_text import strip_thinking
 from perlica.clients.model.wanted_back import WANTED_BACK
 from perlica.domain.errors import PerlicaError
-from perlica.domain.opaque import CIPHERTEXT
 from perlica.domain.task import EndReason
 from perlica.domain.texts import Language
 from perlica.domain.texts.models import REASON_OF, TROUBLES
 from perlica.domain.texts.notices import REASONS
 from perlica.runtimes.call_marks import CALL_MARKS, CallMark
 from perlica.runtimes.calls_in_text import is_call_in_text
+from perlica.runtimes.opaque import CIPHERTEXT
 from tests.model.words import settings
 
 SETTINGS = settings("http://127.0.0.1:1/v1")

@@ -1,4 +1,4 @@
-"""What was said while we were away is read back; what cannot be is said (S11, S12, A14, A16)."""
+"""What was said while we were away is read back; what cannot be is said (S11, S12)."""
 
 from dataclasses import replace
 

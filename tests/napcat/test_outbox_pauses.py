@@ -1,4 +1,4 @@
-"""Muted, removed, offline: the outbox waits instead of hammering (S03, S21, O3)."""
+"""Muted, removed, offline: the outbox waits instead of hammering (S03, S21)."""
 
 from dataclasses import replace
 from pathlib import Path

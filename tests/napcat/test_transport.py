@@ -1,4 +1,4 @@
-"""Reaching NapCat: the token goes to NapCat alone, and no peer can hold the thread (A2, S22)."""
+"""Reaching NapCat: the token goes to NapCat alone, and no peer can hold the thread (S22)."""
 
 import socket
 import ssl

@@ -33,10 +33,9 @@ _ROOMS = (
     perlica.stores,
     perlica.clients,
     perlica.gateway,
-    perlica.conversation,
     perlica.runtimes,
-    perlica.tasks,
     perlica.session,
+    perlica.tasks,
     actors,
 )
 _KNOWN = (
@@ -75,6 +74,7 @@ class Door:
 
 
 def _modules() -> Iterator[ModuleType]:
+    yield perlica.conversation
     for room in _ROOMS:
         if not hasattr(room, "__path__"):
             yield room

@@ -137,7 +137,7 @@ def test_a_daemon_that_was_installed_anew_is_another_node() -> None:
 
 
 def test_a_frozen_api_server_is_no_loss_of_a_node() -> None:
-    """The controller itself says Unknown, and every lease stands still: facts/kubernetes.md."""
+    """The controller itself says Unknown, and no lease moves: docs/facts/kubernetes.md."""
     looks = [frozen(30.0 * n, moves=False) for n in range(40)]
 
     assert judged([KNOWN, *looks]) is not NodeState.unreachable

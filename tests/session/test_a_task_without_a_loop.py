@@ -11,7 +11,8 @@ from perlica.demo.model.server import ModelServer
 from perlica.domain.cancel import CancelToken
 from perlica.domain.task import EndReason
 from perlica.runtimes.contract import AgentTurn
-from perlica.runtimes.native.runtime import NativeSession
+from perlica.runtimes.native.runtime import NativeRuntime
+from perlica.runtimes.sessions import RuntimeSessions
 from perlica.session.prompt import InitialContext, build_system, render_window
 from perlica.session.transcript import new_system, new_window
 from perlica.session.window import pick_window
@@ -48,7 +49,8 @@ def think(session: Session, model: ModelServer, dialect: Dialect = Dialect.auto)
         ModelSettings(base_url=model.base_url, model=model.models[0], dialect=dialect)
     )
     try:
-        return NativeSession(client).turn(session.conversation(), (EXEC,), CancelToken())
+        sessions = RuntimeSessions(NativeRuntime(client))
+        return sessions.turn(session.task, session.conversation(), (EXEC,), CancelToken())
     finally:
         client.close()
 

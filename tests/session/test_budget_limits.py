@@ -125,7 +125,7 @@ def test_after_a_restart_calls_beyond_the_budget_still_do_not_run(path: Path, ta
         loop = AgentLoop(
             database=db,
             gateway=nothing,
-            runtime=RuntimeSessions(nothing),
+            runtime_sessions=RuntimeSessions(nothing),
             opening=nothing,
             budgets=BUDGETS,
             ender=TaskEnder(database=db, language=Language.zh, actions=CATALOG),

@@ -3,7 +3,7 @@
 import pytest
 
 from perlica.runtimes.calls_in_text import is_call_in_text
-from perlica.runtimes.native.runtime import check_turn
+from perlica.runtimes.checks import check_turn
 from tests.session.words import TOOLS, turn
 
 NAMES = [tool.name for tool in TOOLS]

@@ -14,8 +14,10 @@ from perlica.clients.model.contract import Finish, ModelCall, ModelTurn
 from perlica.clients.model.openai import OpenAiReader
 from perlica.clients.model.sse import ServerEvent
 from perlica.domain.errors import Refused
+from perlica.runtimes.checks import check_turn
 from perlica.runtimes.contract import AgentTurn
-from perlica.runtimes.native.runtime import check_turn
+from perlica.runtimes.native.runtime import read_turn
+from perlica.runtimes.opaque import read_opaque
 from perlica.session.transcript import record_turn
 from tests.model.words import settings
 from tests.session.words import CREDENTIAL, RUN
@@ -25,19 +27,23 @@ PASSWORD = "Huawei@" + "48213"
 HALF = len(CREDENTIAL) // 2
 
 
+def _check(turn: ModelTurn) -> AgentTurn:
+    return check_turn(read_turn(turn), (RUN,))
+
+
 def from_openai(field: dict[str, Any]) -> AgentTurn:
     reader = OpenAiReader(SETTINGS)
     delta = {"content": "好", **field}
     choice = {"index": 0, "delta": delta, "finish_reason": "stop"}
     reader.take(ServerEvent(name="", data=json.dumps({"choices": [choice]})))
-    return check_turn(reader.draft.turn(sent_bytes=1, received_bytes=1, attempts=1), (RUN,), set())
+    return _check(reader.draft.turn(sent_bytes=1, received_bytes=1, attempts=1))
 
 
 def from_anthropic(*blocks: dict[str, Any]) -> AgentTurn:
     reader = AnthropicReader(SETTINGS)
     content = [*blocks, {"type": "text", "text": "好"}]
     reader.take_whole(json.dumps({"content": content, "stop_reason": "end_turn"}).encode())
-    return check_turn(reader.draft.turn(sent_bytes=1, received_bytes=1, attempts=1), (RUN,), set())
+    return _check(reader.draft.turn(sent_bytes=1, received_bytes=1, attempts=1))
 
 
 @pytest.mark.parametrize(
@@ -109,6 +115,20 @@ def test_a_credential_as_the_id_of_a_call_is_not_kept() -> None:
         output_tokens=1,
     )
 
-    (call,) = record_turn(check_turn(asked, (RUN,), set())).calls
+    (call,) = record_turn(check_turn(read_turn(asked), (RUN,), set())).calls
 
     assert call.provider_call_id == call.id
+
+
+@pytest.mark.parametrize(
+    "opaque",
+    [b"\xff", b"{", b'{"a": 1, "a": 2}', b"[" * 100_000, b'{"a":' * 500 + b"1" + b"}" * 500],
+)
+def test_bytes_that_a_scan_would_not_see_whole_are_not_read_at_all(opaque: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        read_opaque(opaque)
+
+
+@pytest.mark.parametrize("opaque", [None, b"", b"{}", b"[]", b"null"])
+def test_bytes_that_say_nothing_need_no_scan(opaque: bytes | None) -> None:
+    assert read_opaque(opaque) == ()

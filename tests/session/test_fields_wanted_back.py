@@ -11,11 +11,12 @@ from perlica.clients.model.openai import OpenAiApi, OpenAiReader
 from perlica.clients.model.sse import ServerEvent
 from perlica.clients.model.wanted_back import WANTED_BACK, Place, WantedField
 from perlica.domain.errors import Refused
-from perlica.domain.opaque import CIPHERTEXT
 from perlica.domain.task import EndReason
 from perlica.domain.texts.notices import REASONS
+from perlica.runtimes.checks import check_turn
 from perlica.runtimes.contract import AgentTurn, find_end_reason
-from perlica.runtimes.native.runtime import check_turn
+from perlica.runtimes.native.runtime import read_turn
+from perlica.runtimes.opaque import CIPHERTEXT
 from perlica.session.transcript import record_turn
 from perlica.stores.database import Database
 from tests.model.words import settings
@@ -35,7 +36,7 @@ def read(*deltas: dict[str, Any]) -> AgentTurn:
     end = {"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}
     reader.take(ServerEvent(name="", data=json.dumps(end)))
     turn = reader.draft.turn(sent_bytes=1, received_bytes=1, attempts=1)
-    return check_turn(turn, (RUN,), set())
+    return check_turn(read_turn(turn), (RUN,), set())
 
 
 def call(number: int = 0, **more: object) -> dict[str, Any]:

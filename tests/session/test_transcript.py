@@ -10,7 +10,6 @@ from hypothesis import settings as tuned
 from hypothesis import strategies as st
 
 from perlica.clients.model.anthropic import AnthropicApi
-from perlica.clients.model.contract import Finish, ModelCall
 from perlica.clients.model.openai import OpenAiApi
 from perlica.clients.model.settings import ModelSettings
 from perlica.clients.model.thinking import ThinkingBlock, pack_thinking
@@ -24,9 +23,8 @@ from perlica.conversation import (
 from perlica.domain.errors import Refused
 from perlica.domain.ids import CallId, TaskId
 from perlica.protection import Channel, Protected, not_scanned, protect
-from perlica.runtimes.checks import explain_fault
-from perlica.runtimes.contract import AgentTurn, CallFault
-from perlica.runtimes.native.runtime import check_turn
+from perlica.runtimes.checks import check_turn, explain_fault
+from perlica.runtimes.contract import AgentTurn, CallFault, RawCall
 from perlica.session.transcript import (
     NewEvent,
     Transcript,
@@ -127,8 +125,8 @@ def test_twenty_turns_are_the_same_after_a_restart(path: Path) -> None:
             )
             model_turn = turn(
                 f"第 {number} 步",
-                call(arguments=json.dumps({"argv": ["echo", f"{number} 🙂"]}), provider_id="same"),
-                call(arguments='{"argv": ["l', provider_id=f"b{number}"),
+                call(arguments=json.dumps({"argv": ["echo", f"{number} 🙂"]}), wire_id="same"),
+                call(arguments='{"argv": ["l', wire_id=f"b{number}"),
                 reasoning=f"因为 {CREDENTIAL}" if number % 3 == 0 else None,
                 opaque=pack_thinking([thought]) if number % 2 else None,
             )
@@ -172,7 +170,7 @@ def test_a_conversation_is_rules_window_turns_and_results(path: Path) -> None:
 def test_results_follow_their_turn_in_the_order_of_its_calls_before_any_note(path: Path) -> None:
     with Database.open(path) as db:
         session = begin(db)
-        model_turn = turn("", call(provider_id="a"), call(provider_id="b"))
+        model_turn = turn("", call(wire_id="a"), call(wire_id="b"))
         first, second = session.take(check_turn(model_turn, TOOLS, set()))
         session.append(new_note("等待审批"))
         session.answer(second, "two")
@@ -187,7 +185,7 @@ def test_results_follow_their_turn_in_the_order_of_its_calls_before_any_note(pat
 def test_calls_without_a_result_are_found_and_never_papered_over(path: Path) -> None:
     with Database.open(path) as db:
         session = begin(db)
-        model_turn = turn("", call(provider_id="a"), call(provider_id="b"))
+        model_turn = turn("", call(wire_id="a"), call(wire_id="b"))
         first, second = session.take(check_turn(model_turn, TOOLS, set()))
         session.answer(first, "one")
         events, calls = (
@@ -217,9 +215,7 @@ def test_many_medium_results_leave_out_the_oldest_and_say_so(path: Path) -> None
         session = begin(db)
         session.transcript = Transcript(WrapSettings(total_code_points=2_500))
         for number in range(5):
-            (made,) = session.take(
-                check_turn(turn("", call(provider_id=f"c{number}")), TOOLS, set())
-            )
+            (made,) = session.take(check_turn(turn("", call(wire_id=f"c{number}")), TOOLS, set()))
             session.answer(made, str(number) * 1_000)
 
         results = [m.content.content for m in session.conversation() if isinstance(m, ToolMessage)]
@@ -258,7 +254,7 @@ def test_arguments_that_cannot_be_scanned_are_a_fault_and_are_not_kept(
 
 
 def test_clean_arguments_are_intact_and_faulty_ones_never_are() -> None:
-    model_turn = turn("", call(provider_id="a"), call(arguments="{", provider_id="b"), call("bash"))
+    model_turn = turn("", call(wire_id="a"), call(arguments="{", wire_id="b"), call("bash"))
 
     clean, malformed, unknown = record_turn(check_turn(model_turn, TOOLS, set())).calls
 
@@ -349,9 +345,8 @@ def test_whatever_a_model_says_the_rows_give_it_back(
         session = begin(db)
         end_task(db, session.task)
         for text, reasoning, calls in turns:
-            made = [ModelCall(provider_id=i, name=RUN.name, arguments_json=a) for i, a in calls]
-            finish = Finish.calls if made else Finish.stop
-            model_turn = turn(text, *made, finish=finish, reasoning=reasoning)
+            made = [RawCall(wire_id=i, tool=RUN.name, arguments_json=a) for i, a in calls]
+            model_turn = turn(text, *made, reasoning=reasoning)
             for made_id in session.take(check_turn(model_turn, TOOLS, set())):
                 session.answer(made_id, text)
         live = session.conversation()

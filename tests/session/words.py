@@ -3,10 +3,10 @@
 from itertools import count
 from typing import Any, TypeAlias
 
-from perlica.clients.model.contract import Finish, ModelCall, ModelTurn
 from perlica.conversation import ToolSpec
 from perlica.domain.ids import GroupId, MessageId, RowId, UserId
 from perlica.protection import Channel, Protected, protect
+from perlica.runtimes.contract import Finish, RawCall, RawTurn
 from perlica.stores.messages import StoredMessage
 
 GROUP = GroupId(700_000_001)
@@ -57,14 +57,14 @@ def stored(
 
 def turn(
     text: str = "",
-    *calls: ModelCall,
-    finish: Finish = Finish.stop,
+    *calls: RawCall,
+    finish: Finish = Finish.complete,
     **fields: Value,
-) -> ModelTurn:
-    return ModelTurn(
+) -> RawTurn:
+    return RawTurn(
         text=text,
         calls=calls,
-        finish=Finish.calls if calls and finish is Finish.stop else finish,
+        finish=finish,
         input_tokens=11,
         output_tokens=5,
         **fields,
@@ -72,6 +72,6 @@ def turn(
 
 
 def call(
-    name: str = RUN.name, arguments: str = '{"argv":["ls"]}', *, provider_id: str = "call_1"
-) -> ModelCall:
-    return ModelCall(provider_id=provider_id, name=name, arguments_json=arguments)
+    tool: str = RUN.name, arguments: str = '{"argv":["ls"]}', *, wire_id: str = "call_1"
+) -> RawCall:
+    return RawCall(wire_id=wire_id, tool=tool, arguments_json=arguments)

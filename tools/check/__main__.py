@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from tools.check import commands, raises, shapes, texts
+from tools.check import commands, raises, references, shapes, texts
 from tools.check.tree import list_files
 
 
@@ -32,6 +32,7 @@ def _checks() -> Iterable[tuple[str, Callable[[], str]]]:
     yield "scripts", lambda: commands.run(commands.shell_command(Path(".ci/run")))
     yield "texts", lambda: "\n".join(texts.find_faults(files))
     yield "shapes", lambda: "\n".join(shapes.find_faults(files))
+    yield "references", lambda: "\n".join(references.find_faults(files))
     yield "raises", lambda: "\n".join(raises.find_faults(files))
 
 

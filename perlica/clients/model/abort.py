@@ -1,8 +1,8 @@
 """What may end one attempt from outside: a cancel or a deadline, both by shutting its socket down.
 
 `requests` offers nothing to close before headers came, and closing a response does not wake a
-reader (facts/models.md §1). So `perlica.clients.model.transport` hands each socket over here before
-it is even connected, and whoever wants the attempt to end calls `Abort.cut`.
+reader (docs/facts/models.md). So `perlica.clients.model.transport` hands each socket over here
+before it is even connected, and whoever wants the attempt to end calls `Abort.cut`.
 """
 
 import os

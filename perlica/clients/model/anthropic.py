@@ -1,7 +1,7 @@
 """The Anthropic messages API: requests, streams, tool use, and thinking blocks with their
 signatures.
 
-`AnthropicClient` is what `open_client` gives for `api = "anthropic"`; facts/models.md §1.
+`AnthropicClient` is what `open_client` gives for `api = "anthropic"`; docs/facts/models.md.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A failed attempt that may be repeated, and the rule of repeating (facts/models.md §1).
+"""A failed attempt that may be repeated, and the rule of repeating (docs/facts/models.md).
 
 Only `perlica.clients.model.exchange` repeats, inside one `complete()`: nothing of a turn has been
 seen by anybody before it is whole, so no tool of it can have been dispatched.

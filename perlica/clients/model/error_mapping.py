@@ -1,7 +1,7 @@
 """What an HTTP status, or an error inside a stream, means for the caller.
 
 Used by `perlica.clients.model.exchange`. The provider's words are only compared with known ones,
-never passed on: they were seen to repeat keys and requests (facts/models.md §2).
+never passed on: they were seen to repeat keys and requests (docs/facts/models.md).
 """
 
 import json

@@ -185,7 +185,7 @@ ERRORS: Final[tuple[ErrorRow, ...]] = (
             "country, region, or territory not supported"),
     *_words("model_overloaded", "Kimi, Gemini, DeepSeek, Zhipu", "overloaded", "server is busy",
             "访问量过大", "服务繁忙", "系统繁忙", "负载已饱和", "当前api请求过多"),
-    *_words("model_dialect", "DeepSeek and Kimi, facts/models.md §1", "reasoning_content"),
+    *_words("model_dialect", "DeepSeek and Kimi, docs/facts/models.md", "reasoning_content"),
     *_words("model_max_tokens_field", "OpenAI and Kimi", "max_completion_tokens", "'max_tokens'"),
     *_words("model_name", "OpenAI, DeepSeek, Ollama, vLLM inside a gateway's text",
             "model_not_found", "model not exist", "does not exist", "invalid model",
@@ -208,7 +208,7 @@ BY_STATUS: Final[Mapping[int, tuple[str, Meaning]]] = {
     ),
     421: ("model_content_refused", MEANINGS["model_content_refused"]),
 }
-"""What a status means by itself (RFC 9110, facts/models.md §1); 421 is MiMo's content filter."""
+"""What a status means by itself (RFC 9110, docs/facts/models.md); 421 is MiMo's content filter."""
 
 TRUER: Final[Mapping[int, frozenset[str]]] = {
     401: frozenset({"model_balance", "model_forbidden"}),

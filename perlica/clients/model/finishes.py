@@ -30,7 +30,7 @@ FINISHES: Final[tuple[FinishRow, ...]] = (
         Finish.stop,
         {
             "stop": "OpenAI: finish_reason; Gemini's STOP",
-            "end": "clients of several servers, facts/models.md §1",
+            "end": "clients of several servers, docs/facts/models.md",
             "eos": "vLLM and TGI derivatives",
             "eos_token": "TGI: finish_reason; spring-ai pull request 4900",
             "end_turn": "Anthropic: stop_reason",

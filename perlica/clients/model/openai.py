@@ -1,7 +1,7 @@
 """The OpenAI-compatible chat completions API: requests, streams, and the quirks of its many
 servers.
 
-`OpenAiClient` is what `open_client` gives for `api = "openai"`; facts/models.md §1 lists the
+`OpenAiClient` is what `open_client` gives for `api = "openai"`; docs/facts/models.md lists the
 quirks.
 """
 

@@ -25,7 +25,7 @@ class Api(StrEnum):
 
 
 class Dialect(StrEnum):
-    """How thinking is replayed over the OpenAI-compatible API (facts/models.md §1).
+    """How thinking is replayed over the OpenAI-compatible API (docs/facts/models.md).
 
     `deepseek`: every assistant turn carries `reasoning_content`, empty if there was none. `kimi`:
     every turn with tool calls does. `none`: never. `auto`: by the server's name, else as soon as

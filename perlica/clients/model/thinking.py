@@ -7,15 +7,12 @@ Written by the Anthropic reader, stored in `session_events.opaque`, checked by
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from perlica.clients.model.attempt_failure import AttemptFailure
 from perlica.clients.model.drafts import read_count, read_list, read_map, write_json
+from perlica.conversation import MAX_OPAQUE_BYTES
 from perlica.domain.errors import Refused
 from perlica.domain.nesting import is_too_deep
-
-MAX_OPAQUE_BYTES: Final = 1_048_576
-"""The bound of the column `session_events.opaque`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

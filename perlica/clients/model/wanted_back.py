@@ -11,7 +11,6 @@ from enum import StrEnum
 from typing import Final
 
 from perlica.clients.model.thinking import write_opaque
-from perlica.domain.opaque import READ_ON
 from perlica.domain.plan import JsonValue
 
 
@@ -61,6 +60,7 @@ WANTED_BACK: Final[tuple[WantedField, ...]] = (
 )
 _CALL_FIELDS: Final = tuple(row.name for row in WANTED_BACK if row.place is Place.call)
 _TURN_FIELDS: Final = tuple(row.name for row in WANTED_BACK if row.place is Place.turn)
+_TEXTS: Final = ("text", "summary", "thinking")
 _Fields = Mapping[str, object]
 
 
@@ -121,7 +121,7 @@ def _join(parts: list[object], part: object) -> None:
         return
     for name, value in part.items():
         before = last.get(name)
-        if name in READ_ON and isinstance(value, str) and isinstance(before, str):
+        if name in _TEXTS and isinstance(value, str) and isinstance(before, str):
             last[name] = before + value
         elif value is not None:
             last[name] = value
@@ -129,5 +129,5 @@ def _join(parts: list[object], part: object) -> None:
 
 def _goes_on(last: Mapping[str, object], part: Mapping[str, object]) -> bool:
     same = all(last.get(name) == part.get(name) for name in ("type", "index"))
-    is_text = any(isinstance(part.get(name), str) for name in (*READ_ON, "signature"))
+    is_text = any(isinstance(part.get(name), str) for name in (*_TEXTS, "signature"))
     return same and is_text and not last.get("signature") and not last.get("data")

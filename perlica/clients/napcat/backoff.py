@@ -1,4 +1,4 @@
-"""How long to wait before the next attempt: full jitter, so that nobody retries in step (A1).
+"""How long to wait before the next attempt: full jitter, so that nobody retries in step.
 
 Used by the link for connections and by the outbox for messages that were not sent.
 """

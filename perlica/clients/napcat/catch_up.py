@@ -1,4 +1,4 @@
-"""Reading back what was said while we were away, page by page from the newest (A14).
+"""Reading back what was said while we were away, page by page from the newest.
 
 The link runs it after each connection became ready and puts the frames into the inbound queue.
 """

@@ -81,7 +81,7 @@ class NapCatSocket:
         return bool(self.fault)
 
     def keep_alive(self) -> None:
-        """To be called about once a second: deadlines of calls, pings, silence (A3)."""
+        """To be called about once a second: deadlines of calls, pings, silence."""
         now_s = time.monotonic()
         self._calls.expire(now_s)
         if self.has_ended.is_set():

@@ -1,4 +1,4 @@
-"""Dialling NapCat (forward WebSocket): our own TCP socket, then TLS, then the upgrade (A2).
+"""Dialling NapCat (forward WebSocket): our own TCP socket, then TLS, then the upgrade.
 
 The library would take proxies from the environment and carry the token along a redirect; with a
 socket of ours and no redirects it can do neither.

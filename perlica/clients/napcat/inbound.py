@@ -1,7 +1,7 @@
 """Frames of our group on their way from the reader thread to intake, in memory only.
 
 The link fills it, the protection actor drains it. It never drops silently: a full queue makes the
-link reconnect and read what is missing from the group's history (A16). What may be a command goes
+link reconnect and read what is missing from the group's history. What may be a command goes
 in front, so that in a flood `.status` and `.cancel` wait for nobody.
 """
 

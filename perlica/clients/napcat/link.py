@@ -1,4 +1,4 @@
-"""The link to NapCat: one thread dials, reads until the end, and dials again (A1).
+"""The link to NapCat: one thread dials, reads until the end, and dials again.
 
 `actors.napcat.actor` owns it; frames go into the inbound queue, news to the listener.
 """

@@ -1,4 +1,4 @@
-"""When the group may be written to: a pace that does not look like a robot, and pauses (O3, O6).
+"""When the group may be written to: a pace that does not look like a robot, and pauses.
 
 Flooding, above all into a group where the account is muted, puts the account itself at risk.
 """

@@ -1,4 +1,4 @@
-"""Whether we may send (A4): the account is the configured one, online, and a member of the group.
+"""Whether we may send: the account is the configured one, online, and a member of the group.
 
 One checker thread for each connection asks NapCat; heartbeats and notices interrupt it.
 """

@@ -1,4 +1,4 @@
-"""What becomes of an event: ours, about the account, or nothing (A5).
+"""What becomes of an event: ours, about the account, or nothing.
 
 The group is looked at first; a frame of another group is dropped here and leaves no trace.
 """

@@ -16,7 +16,7 @@ _LARGEST_PORT = 65_535
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatchUpSettings:
-    """How far back a reconnect reads the group's history (A14)."""
+    """How far back a reconnect reads the group's history."""
 
     page_messages: int = 50
     max_messages: int = 1_000

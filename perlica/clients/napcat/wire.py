@@ -1,6 +1,7 @@
-"""An established WebSocket to NapCat with the limits that the library does not have (facts §4).
+"""An established WebSocket to NapCat with the limits that the library does not have.
 
-`transport` makes it, `connection` reads from it in one thread and writes to it from any.
+What it lacks stands in docs/facts/napcat.md. `transport` makes it, `connection` reads from it in
+one thread and writes to it from any.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""What NapCat answered to a call, and what that says about a message that was to be sent (O3, O4).
+"""What NapCat answered to a call, and what that says about a message that was to be sent.
 
 Used by the connection (readiness, catch-up) and by the outbox.
 """

@@ -1,4 +1,4 @@
-"""Calls to NapCat as frames: what may be called at all (A15), and sending (O2, O7).
+"""Calls to NapCat as frames: what may be called at all, and sending.
 
 The socket refuses every action that is not listed here, whoever asks.
 """

@@ -1,4 +1,4 @@
-"""CQ strings: the second form in which NapCat can be configured to deliver messages (A11).
+"""CQ strings: the second form in which NapCat can be configured to deliver messages.
 
 Turns a string into the segments that the array form would have held.
 """

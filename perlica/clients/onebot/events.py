@@ -29,7 +29,7 @@ _COMMAND_START = re.compile(r"\s{0,99}(?:\[CQ:at,[^\]]{1,99}\]\s{0,99}){0,3}[.ï¼
 
 
 class NoticeKind(StrEnum):
-    """Notices that change something for Perlica (A13); the rest is `other`."""
+    """Notices that change something for Perlica; the rest is `other`."""
 
     recalled = "recalled"
     muted = "muted"
@@ -56,7 +56,7 @@ class Notice:
 
 
 def group_of(frame: Frame) -> int | None:
-    """The group that a frame belongs to, None when it names none. Looks at nothing else (A5)."""
+    """The group that a frame belongs to, None when it names none. Looks at nothing else."""
     return positive_number(frame.get("group_id"))
 
 

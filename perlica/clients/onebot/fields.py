@@ -19,7 +19,7 @@ _LATEST_MS = 10**14
 def whole_number(value: object) -> int | None:
     """The value as an int if it is an int or a digit string of at most 63 bits, else None.
 
-    NapCat gave ids as either over its versions (S9); booleans and fractions are neither.
+    NapCat gave ids as either over its versions (S09); booleans and fractions are neither.
     """
     if isinstance(value, bool):
         return None
@@ -58,7 +58,7 @@ def text_of(value: object) -> str:
 
 
 def time_ms(value: object) -> int:
-    """A OneBot time as milliseconds UTC: seconds, or milliseconds above 10^11 (A7).
+    """A OneBot time as milliseconds UTC: seconds, or milliseconds above 10^11.
 
     Raises: ValueError when it is no plausible time.
     """

@@ -1,4 +1,4 @@
-"""One OneBot segment as Perlica speaks of it: text, a placeholder, metadata (A8, A9).
+"""One OneBot segment as Perlica speaks of it: text, a placeholder, metadata.
 
 Addresses with `rkey` and the like are secrets that expire: no segment keeps a URL or a path.
 """

@@ -1,6 +1,6 @@
-"""Cleaning text that came from outside (A10), and the fingerprint that finds our own text again.
+"""Cleaning text that came from outside, and the fingerprint that finds our own text again.
 
-Intake cleans before protection scans; the outbox and intake compare fingerprints (O4).
+Intake cleans before protection scans; the outbox and intake compare fingerprints.
 """
 
 import hashlib

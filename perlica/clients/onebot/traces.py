@@ -1,4 +1,4 @@
-"""Looking for a message of ours in the group's history (O4).
+"""Looking for a message of ours in the group's history.
 
 The outbox decides by it whether an unknown send may be repeated, so in doubt it is not.
 """

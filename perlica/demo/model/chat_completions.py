@@ -1,7 +1,7 @@
 """The OpenAI-compatible wire format: a reply as one JSON object or as stream chunks.
 
 Another API (Anthropic messages) would be a second module with the same three functions, chosen by
-the path of the request. Source: facts/models.md §1.
+the path of the request. Source: docs/facts/models.md.
 """
 
 import itertools

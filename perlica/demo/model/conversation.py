@@ -1,6 +1,6 @@
 """A chat request as an OpenAI-compatible server reads it, with the rules such servers enforce.
 
-Source: facts/models.md §1. A request that breaks a rule is answered with 400, as real servers do.
+Source: docs/facts/models.md. A request that breaks a rule is answered with 400, as real servers do.
 """
 
 from typing import Any, Literal

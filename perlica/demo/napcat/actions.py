@@ -1,7 +1,7 @@
 """What NapCat answers to the actions a bot calls, with the texts and return codes as measured.
 
 The call handler parses a frame, picks the action here and wraps what it returns or raises.
-Source: facts/napcat.md, "Actions", and golden-frames.json.
+Source: docs/facts/napcat.md.
 """
 
 import base64

@@ -1,6 +1,6 @@
 """Where calls of a bot are answered: parse, look up the action, apply a planned fault, reply.
 
-The stand-in hands every incoming frame here. Source: facts/napcat.md, "Requests/responses".
+The stand-in hands every incoming frame here. Source: docs/facts/napcat.md.
 """
 
 import json

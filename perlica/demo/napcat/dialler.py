@@ -1,6 +1,6 @@
 """Reverse WebSocket: the stand-in dials the bot, for ever at a fixed interval, as NapCat does.
 
-The same frames travel as on a connection that came in. Source: facts/napcat.md, "Reverse WS".
+The same frames travel as on a connection that came in. Source: docs/facts/napcat.md.
 """
 
 import socket

@@ -1,7 +1,7 @@
 """The event frames NapCat pushes: messages, notices and meta events, key by key as recorded.
 
 The stand-in draws them from the kernel and sends them to every connection that takes events.
-Source: golden-frames.json and facts/napcat.md, "Events".
+Source: docs/facts/napcat.md.
 """
 
 import time

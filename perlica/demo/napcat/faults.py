@@ -1,7 +1,7 @@
 """Faults that tests queue for the next calls, events or connections of the stand-in.
 
 The call handler, the broadcaster and the listener each take the next fault of their queue.
-Numbers S01 to S25 are the failure modes of facts/napcat.md §2a.
+Numbers S01 to S25 are the failure modes of docs/facts/napcat.md.
 """
 
 import threading

@@ -12,7 +12,7 @@ from perlica.demo.napcat.segments import Segment, encode_cq
 
 GROUP_CHAT_TYPE = 2
 REMEMBERED_IDS = 5000
-"""NapCat forgets older ids (facts/napcat.md: window 5000, empty after a restart)."""
+"""NapCat forgets older ids (docs/facts/napcat.md)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

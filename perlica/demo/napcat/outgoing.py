@@ -1,7 +1,7 @@
 """What a bot asks NapCat to say: parameters of `send_group_msg` become a draft for the kernel.
 
 The call handler calls this before any fault or refusal of QQ itself is considered.
-Source: facts/napcat.md, "Actions", measured texts.
+Source: docs/facts/napcat.md.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ UNPARSEABLE = "消息体无法解析, 请检查是否发送了不支持的消息
 
 
 class RefusedByQq(Exception):
-    """QQ itself refuses the message with this result code (facts/napcat.md: 120, 110, …)."""
+    """QQ itself refuses the message with this result code (docs/facts/napcat.md)."""
 
     def __init__(self, result: int) -> None:
         """Keep the code."""

@@ -1,7 +1,7 @@
 """OneBot segments of every kind NapCat delivers, and their CQ text form.
 
 Builders give the exact keys and types of the recorded frames; `say()` takes their results.
-Source: golden-frames.json and facts/napcat.md, "Events".
+Source: docs/facts/napcat.md.
 """
 
 import json

@@ -153,7 +153,7 @@ class NapCatStandIn(NapCatServer):
         self._broadcast.push_payload(payload, first)
 
     def inject_oversized(self, size_bytes: int) -> None:
-        """Push a well-formed frame of `size_bytes`, for the client's own limit (A16)."""
+        """Push a well-formed frame of `size_bytes`, for the client's own limit."""
         self._broadcast.push_payload(b'"' + b"x" * (size_bytes - 2) + b'"')
 
     def close_connections(self) -> None:

@@ -1,6 +1,6 @@
 """JSON as NapCat's JavaScript reads and writes it: the edge between frames and Python values.
 
-Source: facts/napcat.md §1 (JSON5, numbers above 2^53 rounded, lone surrogates kept as escapes).
+Source: docs/facts/napcat.md (JSON5, numbers above 2^53 rounded, lone surrogates kept as escapes).
 """
 
 import json

@@ -18,6 +18,10 @@ _UNWORDED: Final = Text(zh="其他原因，细节在日志里", en="another reas
 _AT: Final = Text(zh="{place}，{fault}", en="{place}: {fault}")
 
 FAULTS: Final[Mapping[str, Text]] = {
+    # the agent runtime
+    "runtime_fault": Text(
+        zh="负责思考的部分内部出错", en="the part that thinks has an internal fault"
+    ),
     # the link to NapCat
     "starting": Text(zh="正在连接", en="connecting"),
     "not_connected": Text(zh="还没有连上 NapCat", en="NapCat is not connected yet"),

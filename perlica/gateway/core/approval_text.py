@@ -1,6 +1,6 @@
 """The message that asks the Owners: every field that the plan's hash covers, whole and visible.
 
-Written when a High action asks for its ticket (spec, 执行策略与审批). Elsewhere texts were approved
+Written when a High action asks for its ticket. Elsewhere texts were approved
 that showed less, or something else, than what was run. Pure.
 """
 

@@ -1,6 +1,6 @@
 """The floor of every policy: what the specification calls High or Block is never less.
 
-A policy file may ask for more approvals, never for fewer (spec, 执行策略与审批). The table stands
+A policy file may ask for more approvals, never for fewer. The table stands
 in code beside the words of the specification, because a file can be changed by more people.
 """
 

@@ -168,7 +168,7 @@ class TicketIssuer:
 def seal_plan(plan: ActionPlan) -> Protected:
     """The plan's effect fields as they are stored, which must be as they are executed.
 
-    Raises: Refused with the kinds of credential that protection found (DESIGN §6).
+    Raises: Refused with the kinds of credential that protection found.
     """
     sealed = protect(plan.effect_fields(), Channel.TOOL_ARGUMENTS)
     if sealed.status is not ProtectionStatus.SCANNED_NO_FINDINGS:

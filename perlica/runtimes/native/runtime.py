@@ -1,80 +1,72 @@
-"""The native runtime: one HTTP request, one turn, checked before anybody acts on it.
+"""The native runtime: one HTTP request, one turn.
 
-Used by the agent loop through `perlica.runtimes.contract`.
+An `AgentRuntime` over a client of `perlica.clients.model`; it only says in the contract's words
+what the client returned. The checks are `perlica.runtimes.checks`.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from perlica.clients.model.contract import Finish, ModelClient, ModelTurn
+from perlica.clients.model.contract import Finish as ModelFinish
+from perlica.clients.model.contract import ModelClient, ModelTurn
 from perlica.conversation import Conversation, ToolSpec
 from perlica.domain.cancel import CancelToken
-from perlica.domain.ids import TaskId
-from perlica.domain.task import EndReason
-from perlica.runtimes.checks import WrittenCall, check_calls, check_text, wire_ids
-from perlica.runtimes.contract import AgentTurn, RequestedCall
+from perlica.runtimes.contract import Finish, OpenTask, RawCall, RawTurn
 
-
-@dataclass(frozen=True, slots=True)
-class NativeRuntime:
-    """An `AgentRuntime` over a `ModelClient`, which keeps its connections for all tasks."""
-
-    client: ModelClient
-
-    def open(self, _task: TaskId, _cancel: CancelToken) -> "NativeSession":
-        """Nothing is begun: a turn is one request."""
-        return NativeSession(self.client)
+_FINISHES: Final = {
+    ModelFinish.stop: Finish.complete,
+    ModelFinish.calls: Finish.complete,
+    ModelFinish.length: Finish.cut_off,
+    ModelFinish.filtered: Finish.filtered,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class NativeSession:
-    """A `RuntimeSession`; keeps nothing of the task."""
+    """A session that holds nothing: each request carries the whole conversation."""
 
     client: ModelClient
 
     def turn(
         self, conversation: Conversation, tools: Sequence[ToolSpec], cancel: CancelToken
-    ) -> AgentTurn:
-        """Fetch one turn and check it: the contract's `turn`."""
-        turn = self.client.complete(conversation, tools, cancel)
-        return check_turn(turn, tools, wire_ids(conversation))
+    ) -> RawTurn:
+        """Fetch one turn: the contract's `turn`.
+
+        Raises: Cancelled, Retryable, Refused, Misconfigured as the contract says.
+        """
+        return read_turn(self.client.complete(conversation, tools, cancel))
 
     def close(self) -> None:
-        """Nothing was kept."""
+        """Nothing is kept; the client's connections serve the next task too."""
 
 
-def check_turn(
-    turn: ModelTurn, tools: Sequence[ToolSpec], used_wire_ids: Collection[str]
-) -> AgentTurn:
-    """What a model's turn means.
+@dataclass(frozen=True, slots=True)
+class NativeRuntime:
+    """An `AgentRuntime` over a `ModelClient`."""
 
-    A turn that was cut off or filtered ends the task whatever it holds: half a call is not a call.
-    """
-    end: EndReason | None = None
-    correction = ""
-    calls: tuple[RequestedCall, ...] = ()
-    if turn.finish is Finish.length:
-        end = EndReason.incomplete_answer
-    elif turn.finish is Finish.filtered:
-        end = EndReason.model_filtered
-    elif turn.calls:
-        written = [
-            WrittenCall(
-                provider_id=call.provider_id,
-                name=call.name,
+    client: ModelClient
+
+    def open(self, task: OpenTask, cancel: CancelToken) -> NativeSession:  # noqa: ARG002 - a model's API knows no tasks
+        """A session for any task. Raises: Cancelled when the token was set."""
+        cancel.check()
+        return NativeSession(self.client)
+
+
+def read_turn(turn: ModelTurn) -> RawTurn:
+    """A model's turn in the words of the contract."""
+    return RawTurn(
+        text=turn.text,
+        calls=tuple(
+            RawCall(
+                wire_id=call.provider_id,
+                tool=call.name,
                 arguments_json=call.arguments_json,
                 is_oversized=call.is_oversized,
             )
             for call in turn.calls
-        ]
-        calls = check_calls(written, tools, used_wire_ids)
-    else:
-        end, correction = check_text(turn.text, tools)
-    return AgentTurn(
-        text=turn.text,
-        calls=calls,
-        end=end,
-        correction=correction,
+        ),
+        finish=_FINISHES[turn.finish],
         input_tokens=turn.input_tokens,
         output_tokens=turn.output_tokens,
         usage_is_estimate=turn.usage_is_estimate,

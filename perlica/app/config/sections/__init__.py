@@ -1,4 +1,4 @@
-"""The sections of the configuration file, one class for each; DESIGN §9.
+"""The sections of the configuration file, one class for each.
 
 Frozen and closed: an unknown key is an error. Every limit is finite and has a default; what has no
 default is a core value, or a value whose absence turns one capability off.

@@ -1,26 +1,26 @@
-"""Budgets of a task, and the periods that the specification fixes."""
+"""What a task thinks with and may use, and the periods that the specification fixes."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, Strict
 
 from perlica.app.config.meaning import Meaning
 from perlica.app.config.sections.base import MIB, Section
 from perlica.app.config.values import Seconds, Whole
+from perlica.runtimes.names import RuntimeName
 
 
 class TaskSection(Section):
-    """[task]: who thinks, and budgets of a task; hitting one ends it with that reason."""
+    """[task]: who thinks, and budgets of a task; hitting one ends the task with that reason."""
 
     runtime: Annotated[
-        Literal["native"],
+        RuntimeName,
         Meaning(
-            zh="谁来思考：native 直接调用 [model] 的接口",
-            en="who thinks: native calls the interface of [model] itself",
+            zh="由谁思考；native 直接调用 [model] 的模型",
+            en="who thinks; native asks the model of [model] itself",
             example='"native"',
         ),
-    ] = "native"
-
+    ] = RuntimeName.native
     wall_time_s: Annotated[
         Seconds,
         Field(ge=1, le=86_400),

@@ -1,6 +1,7 @@
-"""Bytes that a provider wants back unchanged: what a scan must look at in them.
+"""What a scan must see of the bytes that a runtime wants back unchanged.
 
-They are JSON of the runtime's own, kept in `session_events.opaque`. Pure.
+`session_events.opaque` keeps them over a restart; `perlica.session.transcript` has them scanned
+before that. Whichever runtime wrote them, it is the bytes that are read, not what it says of them.
 """
 
 import json
@@ -8,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from perlica.domain.nesting import is_too_deep
 from perlica.domain.plan import JsonValue
 
 CIPHERTEXT: Final[Mapping[str, str]] = {
@@ -18,22 +20,38 @@ CIPHERTEXT: Final[Mapping[str, str]] = {
 }
 """Members that hold a signature or ciphertext: no text of a person or a model."""
 
-READ_ON: Final = ("text", "summary", "thinking")
-"""Members whose text a stream may divide: it is read on from part to part."""
+_TEXTS: Final = ("text", "summary", "thinking")
 _ENCODED: Final = re.compile(r"[A-Za-z0-9+/_-]*={0,2}", re.ASCII)
 _CIPHER: Final = re.compile(r"[A-Za-z0-9+/_-]{128,}={0,2}", re.ASCII)
 
 
 def read_opaque(opaque: bytes | None) -> tuple[JsonValue, ...]:
-    """What a scan must look at, of either API's bytes: all but signatures and ciphertext.
+    """What a scan must look at: all but signatures and ciphertext.
 
     The whole with its keys, which may say what a value is; then its texts as one, for a stream may
     divide anything between two of them; then each of them alone, short signatures too.
+
+    Raises: ValueError for bytes that are no JSON, hold a key twice (a reader drops one unseen), or
+    are nested so deep that no scan is sure of its end.
     """
-    value = json.loads(opaque) if opaque else None
+    if not opaque:
+        return ()
+    try:
+        value = json.loads(opaque, object_pairs_hook=_refuse_twice)
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+    if is_too_deep(value):
+        raise ValueError("nested too deep")
     if not value:
         return ()
     return ({"opaque": _without_ciphertext("", value)}, "".join(_flow(value)), *_texts("", value))
+
+
+def _refuse_twice(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("a key stands twice")
+    return members
 
 
 def _without_ciphertext(name: str, value: JsonValue) -> JsonValue:
@@ -52,7 +70,7 @@ def _flow(value: object) -> Iterator[str]:
             yield from _flow(member)
     elif isinstance(value, dict):
         for name, member in value.items():
-            if isinstance(member, str) and name in READ_ON:
+            if isinstance(member, str) and name in _TEXTS:
                 yield member
             yield from _flow(member)
 
