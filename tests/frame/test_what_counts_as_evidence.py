@@ -22,7 +22,7 @@ def write_code(root: Path, *, policy: str, code: str) -> None:
     room = root / "perlica" / "gateway"
     room.mkdir(parents=True)
     (room / "policy.toml").write_text(policy, encoding="utf-8")
-    (room / "actions.py").write_text(code, encoding="utf-8")
+    (room / "tools.py").write_text(code, encoding="utf-8")
 
 
 def test_a_mark_without_an_assertion_fails_the_run(suite: Suite) -> None:
