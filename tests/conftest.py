@@ -15,6 +15,7 @@ import hypothesis
 import pytest
 
 from tests.evidence.plugin import EvidencePlugin
+from tests.suite.by_folder import FoldersPlugin
 
 IN_CI = os.environ.get("CI") == "true"
 _NULL = Path("/dev/null")
@@ -60,8 +61,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the evidence map, and in CI the rule against skips."""
+    """Register the evidence map, the table of seconds, and in CI the rule against skips."""
     config.pluginmanager.register(EvidencePlugin(config, in_ci=IN_CI), "perlica-evidence")
+    config.pluginmanager.register(FoldersPlugin(), "perlica-folders")
     if IN_CI:
         config.pluginmanager.register(NoSkipsPlugin(), "perlica-no-skips")
 

@@ -24,7 +24,7 @@ class Suite:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        for name in ("conftest.py", "evidence"):
+        for name in ("conftest.py", "evidence", "suite"):
             (folder / "tests").mkdir(exist_ok=True)
             (folder / "tests" / name).symlink_to(ROOT / "tests" / name)
         settings = (
