@@ -16,6 +16,7 @@ import pytest
 
 from tests.evidence.plugin import EvidencePlugin
 from tests.suite.by_folder import FoldersPlugin
+from tests.suite.second_try import OFF, SecondTryPlugin
 
 IN_CI = os.environ.get("CI") == "true"
 _NULL = Path("/dev/null")
@@ -51,17 +52,21 @@ class NoSkipsPlugin:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Tests against real outside services run only when asked for."""
+    """Tests against real outside services and builds of images run only when asked for."""
     parser.addoption(
         "--live", action="store_true", help="also run tests that talk to real outside services"
     )
     parser.addoption(
         "--image", action="store_true", help="also build both container images (several minutes)"
     )
+    parser.addoption(
+        OFF, action="store_true", help="do not run failed tests once more, alone, at the end"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the evidence map, the table of seconds, and in CI the rule against skips."""
+    """Register the suite's plugins, and in CI the rule against skips."""
+    config.pluginmanager.register(SecondTryPlugin(config), "perlica-second-try")
     config.pluginmanager.register(EvidencePlugin(config, in_ci=IN_CI), "perlica-evidence")
     config.pluginmanager.register(FoldersPlugin(), "perlica-folders")
     if IN_CI:
