@@ -24,8 +24,8 @@ MOST = 10
 WITHIN_S = 2_400
 """Longer than the longest time limit of a test, which ends it before this does."""
 OFF = "--no-second-try"
-_FLAGS = ("live", "image")
-_VALUES = ("randomly_seed",)
+_FLAGS = ("live", "image", "long")
+_VALUES = ("randomly_seed", "sample_seed")
 _ENDS_EARLY = ("maxfail", "usepdb", "trace", "lf", "stepwise", "collectonly", "no_second_try")
 
 
