@@ -8,6 +8,7 @@ every place in the code; the long run takes all. The count is printed.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from queue import SimpleQueue
 
 import pytest
@@ -19,7 +20,8 @@ from tests.crash.stories import STORIES
 from tests.printing import printer
 from tests.suite.sample import Sample
 
-AT_ONCE = 2
+AT_ONCE = 4
+"""A life mostly waits, so two cores carry four of them."""
 TRACES = 4
 """Unharmed runs until two are alike."""
 TRIES = 3
@@ -30,9 +32,9 @@ TRIES = 3
 def nurseries() -> Iterator["SimpleQueue[Nursery]"]:
     """Warm processes, each used by one life at a time."""
     pool: SimpleQueue[Nursery] = SimpleQueue()
-    with Nursery() as first, Nursery() as second:
-        for nursery in (first, second)[:AT_ONCE]:
-            pool.put(nursery)
+    with ExitStack() as stack:
+        for _ in range(AT_ONCE):
+            pool.put(stack.enter_context(Nursery()))
         yield pool
 
 
