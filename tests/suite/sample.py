@@ -37,7 +37,7 @@ class Rounds:
 
 SHARES: Mapping[str, Share] = {
     "crash": Share(
-        what="points of a story at which the service is killed; every place in the code once",
+        what="points at which the service is killed; every story and place in the code once",
         part=0.25,
     ),
     "sandbox kills": Share(
