@@ -51,7 +51,7 @@ class Suite:
         if ci:
             environment["CI"] = "true"
         return subprocess.run(
-            [sys.executable, "-m", "pytest", *arguments],
+            [sys.executable, "-m", "pytest", "--no-second-try", *arguments],
             cwd=self.folder,
             env=environment,
             capture_output=True,

@@ -102,9 +102,7 @@ def test_ten_failures_are_tried_again() -> None:
     assert why_untried([str(number) for number in range(11)]) != ""
 
 
-@pytest.mark.parametrize(
-    "option", ["-x", "--maxfail=3", "--lf", "--stepwise", "--no-second-try", "--pdb"]
-)
+@pytest.mark.parametrize("option", ["-x", "--lf", "--pdb", "--no-second-try"])
 def test_a_person_who_looks_for_one_failure_gets_it_at_once(suite: SmallSuite, option: str) -> None:
     suite.write("a/test_it.py", FAILS_ONCE)
 

@@ -136,6 +136,8 @@ class SecondTryPlugin:
             "untried": self._untried,
         }
         path = self._config.rootpath / "build" / "unstable.json"
+        if not self._failures and not path.exists():
+            return
         path.parent.mkdir(exist_ok=True)
         text = json.dumps(document, ensure_ascii=False, indent=2)
         path.write_text(text + "\n", encoding="utf-8")
