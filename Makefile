@@ -18,7 +18,7 @@ KEPT := PERLICA_MODEL_BASE_URL,PERLICA_MODEL_NAME,PERLICA_MODEL_KEY_FILE
 AS_ROOT := $(if $(ROOT),$(ROOT) --preserve-env=$(KEPT))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run python demo test check fix bench mutants doctor gate gate-full lock clean
+.PHONY: help setup setup-run python demo test test-long check fix bench mutants doctor gate gate-full lock clean
 
 help: ## what there is (this list)
 	@echo "Perlica: an assistant for one trusted QQ group."
@@ -44,6 +44,9 @@ demo: setup-run ## set up and run the whole service with stand-ins (SCRIPT=1: un
 
 test: setup ## set up and run all tests; writes build/evidence.json (as root: all of them)
 	@$(VENV)/python -m pytest $(ARGS)
+
+test-long: setup ## the same without samples: every round, every point at which something is killed
+	@$(VENV)/python -m pytest --long $(ARGS)
 
 check: setup ## formatting, lint, types, import contracts, C warnings, the rules of CONTRIBUTING.md
 	@$(VENV)/python -m tools.check $(ARGS)

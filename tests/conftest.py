@@ -15,9 +15,13 @@ import hypothesis
 import pytest
 
 from tests.evidence.plugin import EvidencePlugin
+from tests.suite.by_folder import FoldersPlugin
+from tests.suite.sample import LONG, SEED, Sample, SamplePlugin
+from tests.suite.second_try import OFF, SecondTryPlugin
 
 IN_CI = os.environ.get("CI") == "true"
 _NULL = Path("/dev/null")
+_SAMPLE = pytest.StashKey[Sample]()
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 # A loaded machine is slow now and then; pytest's own time limit catches what hangs.
@@ -50,18 +54,30 @@ class NoSkipsPlugin:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Tests against real outside services run only when asked for."""
+    """Tests against real outside services and builds of images run only when asked for."""
     parser.addoption(
         "--live", action="store_true", help="also run tests that talk to real outside services"
     )
     parser.addoption(
         "--image", action="store_true", help="also build both container images (several minutes)"
     )
+    parser.addoption(
+        LONG, action="store_true", help="run everything of which there are samples otherwise"
+    )
+    parser.addoption(SEED, type=int, help="draw the samples of an earlier run again")
+    parser.addoption(
+        OFF, action="store_true", help="do not run failed tests once more, alone, at the end"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the evidence map, and in CI the rule against skips."""
+    """Register the suite's plugins, and in CI the rule against skips."""
+    sampling = SamplePlugin(config)
+    config.stash[_SAMPLE] = sampling.sample
+    config.pluginmanager.register(sampling, "perlica-sample")
+    config.pluginmanager.register(SecondTryPlugin(config), "perlica-second-try")
     config.pluginmanager.register(EvidencePlugin(config, in_ci=IN_CI), "perlica-evidence")
+    config.pluginmanager.register(FoldersPlugin(), "perlica-folders")
     if IN_CI:
         config.pluginmanager.register(NoSkipsPlugin(), "perlica-no-skips")
 
@@ -83,6 +99,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip("needs chromium: on Debian 'apt-get install chromium'")
     if item.get_closest_marker("live") and not item.config.getoption("--live"):
         pytest.skip("talks to a real outside service: run with --live")
+
+
+@pytest.fixture(scope="session")
+def sample(pytestconfig: pytest.Config) -> Sample:
+    """The draws of this run: what the ordinary run tries of what `--long` tries in whole."""
+    return pytestconfig.stash[_SAMPLE]
 
 
 _PLACES = (

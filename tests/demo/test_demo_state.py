@@ -88,7 +88,8 @@ def test_the_parts_of_a_demo_that_is_killed_are_told_to_stop(tmp_path: Path) -> 
     with subprocess.Popen([sys.executable, "-c", part], stdout=subprocess.PIPE, text=True) as demo:
         assert demo.stdout is not None
         child = int(demo.stdout.readline())
-        wait_until(lambda: b"sleep" in _command_line(child), what="the part runs")
+        # Until then it is setpriv, which may not yet have asked to be told of our end.
+        wait_until(lambda: _command_line(child).startswith(b"sleep"), what="the part runs")
 
         os.kill(demo.pid, signal.SIGKILL)
 

@@ -80,6 +80,11 @@ class EvidencePlugin:
         elif report.when == "call":
             self._outcomes[report.nodeid] = (Outcome.PASSED, "")
 
+    def pytest_passed_on_second_try(self, nodeid: str) -> None:
+        """A failure that did not repeat: the second result counts."""
+        if nodeid in self._numbers:
+            self._outcomes[nodeid] = (Outcome.PASSED, "")
+
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Judge a whole run: write the file, and fail a run that passed without the evidence."""

@@ -24,7 +24,7 @@ class Suite:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        for name in ("conftest.py", "evidence"):
+        for name in ("conftest.py", "evidence", "suite"):
             (folder / "tests").mkdir(exist_ok=True)
             (folder / "tests" / name).symlink_to(ROOT / "tests" / name)
         settings = (
@@ -51,7 +51,7 @@ class Suite:
         if ci:
             environment["CI"] = "true"
         return subprocess.run(
-            [sys.executable, "-m", "pytest", *arguments],
+            [sys.executable, "-m", "pytest", "--no-second-try", *arguments],
             cwd=self.folder,
             env=environment,
             capture_output=True,

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -56,29 +57,44 @@ def images(needs_node: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home / "images"
 
 
-@pytest.fixture
-def try_sabotaged(images: Path, tmp_path: Path) -> Iterator[Callable[[str], dict[str, str]]]:
-    """Runs the gate with one guarantee broken; returns what became of each line."""
+@pytest.fixture(scope="module")
+def sabotaged(
+    request: pytest.FixtureRequest, images: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], dict[str, str]]]:
+    """Runs of the gate with one guarantee broken each, two at once: what became of each line.
 
-    def run(sabotage: str) -> dict[str, str]:
-        done = subprocess.run(
-            [
-                *(sys.executable, Path(__file__).with_name("saboteur.py")),
-                *(sabotage, "gate", images, tmp_path),
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=240,
-            cwd=ROOT,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-        )
-        assert done.returncode == 0, done.stderr[-2000:]
-        outcomes: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
-        return outcomes
+    They are those that the tests of this run ask for as `sabotage`.
+    """
+    names = {
+        str(item.callspec.params["sabotage"])
+        for item in request.session.items
+        if isinstance(item, pytest.Function)
+        and "sabotaged" in item.fixturenames
+        and hasattr(item, "callspec")
+    }
+    homes = {name: tmp_path_factory.mktemp(name) for name in sorted(names)}
+    with ThreadPoolExecutor(2) as threads:
+        runs = {name: threads.submit(_sabotage, name, images, home) for name, home in homes.items()}
+        yield lambda name: runs[name].result()
+    assert [path for home in homes.values() for path in home.iterdir()] == []
 
-    yield run
-    assert list(tmp_path.iterdir()) == []
+
+def _sabotage(name: str, images: Path, home: Path) -> dict[str, str]:
+    done = subprocess.run(
+        [
+            *(sys.executable, Path(__file__).with_name("saboteur.py")),
+            *(name, "gate", images, home),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    outcomes: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    return outcomes
 
 
 @pytest.fixture

@@ -50,19 +50,20 @@ def red_lines(outcomes: dict[str, str]) -> set[str]:
 @pytest.mark.evidence(18)
 @pytest.mark.parametrize("sabotage", sorted(EXPECTED))
 def test_a_broken_guarantee_turns_exactly_its_lines_red(
-    try_sabotaged: Callable[[str], dict[str, str]], sabotage: str
+    sabotaged: Callable[[str], dict[str, str]], sabotage: str
 ) -> None:
-    outcomes = try_sabotaged(sabotage)
+    outcomes = sabotaged(sabotage)
 
     assert red_lines(outcomes) == EXPECTED[sabotage]
     assert len(outcomes) > 200
 
 
 @pytest.mark.evidence(18)
+@pytest.mark.parametrize("sabotage", ["seccomp-off"])
 def test_without_a_system_call_filter_only_escapes_turn_red(
-    try_sabotaged: Callable[[str], dict[str, str]],
+    sabotaged: Callable[[str], dict[str, str]], sabotage: str
 ) -> None:
-    red = red_lines(try_sabotaged("seccomp-off"))
+    red = red_lines(sabotaged(sabotage))
 
     assert {key.partition(".")[0] for key in red} == {"escape"}
     assert red >= ONLY_BY_FILTER

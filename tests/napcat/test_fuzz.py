@@ -1,7 +1,7 @@
 """Fuzzing: whatever text a NapCat sends, link and intake go on, and the next message is heard.
 
-Real socket, real queue, real database. Runs for PERLICA_FUZZ_SECONDS: a minute in CI, a moment at
-home.
+Real socket, real queue, real database. Runs for a minute with --long, for a moment otherwise, or
+for PERLICA_FUZZ_SECONDS.
 """
 
 import json
@@ -19,9 +19,9 @@ from perlica.demo.napcat import NapCatStandIn, Settings
 from tests.napcat.intake import open_intake
 from tests.napcat.rig import BOT, HONG, MING, OUR_GROUP, LinkRig, settings_for
 from tests.napcat.test_onebot_properties import ANY_TEXT, FRAMES, JSON
+from tests.suite.sample import Sample
 
-IN_CI = os.environ.get("CI") == "true"
-SECONDS = float(os.environ.get("PERLICA_FUZZ_SECONDS", "60" if IN_CI else "3"))
+ASKED_S = os.environ.get("PERLICA_FUZZ_SECONDS")
 EXAMPLES_AT_ONCE = 40
 HEARD_WITHIN_S = 20.0
 
@@ -74,17 +74,18 @@ TEXTS = (
 )
 
 
-@pytest.mark.timeout(SECONDS + 60)
-def test_no_frame_gets_out_of_the_adapter(tmp_path: Path) -> None:
+@pytest.mark.timeout(float(ASKED_S or 60) + 60)
+def test_no_frame_gets_out_of_the_adapter(tmp_path: Path, sample: Sample) -> None:
+    seconds = float(ASKED_S) if ASKED_S else sample.rounds("fuzz")
     with (
         NapCatStandIn(settings=Settings(heartbeat_interval_ms=0)) as napcat,
         LinkRig(settings_for(napcat, refused_retry_s=0.02, backoff_cap_s=0.02)) as rig,
         open_intake(tmp_path / "state" / "perlica.sqlite3") as intake,
     ):
-        until_s, rounds = time.monotonic() + SECONDS, 0
+        until_s, rounds = time.monotonic() + seconds, 0
         while time.monotonic() < until_s:
             rounds += 1
-            seed(rounds if IN_CI else time.time_ns())(_fuzz)(napcat, rig, intake, until_s)
+            seed(sample.seed + rounds)(_fuzz)(napcat, rig, intake, until_s)
         seen = intake.database.query("SELECT count(*) AS n FROM group_messages")[0]["n"]
     assert seen > 0
 

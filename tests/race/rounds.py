@@ -16,7 +16,6 @@ from perlica.demo.napcat import Message, NapCatStandIn
 from tests.behaviour.conftest import MakeLive
 from tests.behaviour.live import MEMBER, PATIENCE_S, LivePerlica, is_final
 
-ROUNDS = 200
 _QUESTION = re.compile(r"\.approve\s+(\S+)\s+(\d{6})")
 _POLICY = """
 version = "race"

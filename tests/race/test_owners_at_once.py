@@ -24,10 +24,12 @@ from tests.behaviour.live import (
     wait_until,
 )
 from tests.printing import printer
-from tests.race.rounds import ROUNDS, Outcome, Question, Rounds, at_once
+from tests.race.rounds import Outcome, Question, Rounds, at_once
+from tests.suite.sample import Sample
 
 DECISIONS = {"approved", "denied"}
 AROUND_MS = 25
+MENTIONS = 50
 TASKS = "SELECT count(*) FROM tasks"
 TRIGGERS = "SELECT count(*) FROM group_messages WHERE kind = 'trigger'"
 
@@ -56,10 +58,11 @@ def _decided(outcome: Outcome) -> list[str]:
 @pytest.mark.evidence(9)
 @pytest.mark.timeout(900)
 def test_of_two_approvals_and_a_denial_in_the_same_millisecond_one_counts(
-    rounds: Rounds, napcat: NapCatStandIn, pytestconfig: pytest.Config
+    rounds: Rounds, napcat: NapCatStandIn, pytestconfig: pytest.Config, sample: Sample
 ) -> None:
     seen: Counter[str] = Counter()
-    for _ in range(ROUNDS):
+    number = sample.rounds("race")
+    for _ in range(number):
         question = rounds.ask()
 
         at_once(_answers(napcat, question))
@@ -69,19 +72,20 @@ def test_of_two_approvals_and_a_denial_in_the_same_millisecond_one_counts(
         seen[decision] += 1
         assert outcome.executions == (1 if decision == "approved" else 0)
         assert outcome.state == ("consumed" if decision == "approved" else "denied")
-    printer(pytestconfig)(f"same millisecond: {dict(seen)} in {ROUNDS} rounds")
-    assert sum(seen.values()) == ROUNDS
+    printer(pytestconfig)(f"same millisecond: {dict(seen)} in {number} rounds")
+    assert sum(seen.values()) == number
 
 
 @pytest.mark.evidence(9)
 @pytest.mark.timeout(900)
 def test_around_the_tenth_minute_a_ticket_pays_in_time_or_not_at_all(
-    rounds: Rounds, napcat: NapCatStandIn, pytestconfig: pytest.Config
+    rounds: Rounds, napcat: NapCatStandIn, pytestconfig: pytest.Config, sample: Sample
 ) -> None:
     seen: Counter[str] = Counter()
-    draw = random.Random(1)
+    number = sample.rounds("race")
+    draw = random.Random(sample.seed)
     with time_machine.travel(TOMORROW_S, tick=True) as clock:
-        for _ in range(ROUNDS):
+        for _ in range(number):
             question = rounds.ask()
             expires_at_ms = _expiry(rounds, question)
 
@@ -95,8 +99,8 @@ def test_around_the_tenth_minute_a_ticket_pays_in_time_or_not_at_all(
             assert len(decisions) <= 1
             assert outcome.executions == (1 if outcome.state == "consumed" else 0)
             assert _was_in_time(rounds, question)
-    printer(pytestconfig)(f"tenth minute: {dict(seen)} in {ROUNDS} rounds")
-    assert sum(seen.values()) == ROUNDS
+    printer(pytestconfig)(f"tenth minute: {dict(seen)} in {number} rounds")
+    assert sum(seen.values()) == number
 
 
 def _expiry(rounds: Rounds, question: Question) -> int:
@@ -123,7 +127,7 @@ def _was_in_time(rounds: Rounds, question: Question) -> bool:
 def test_of_three_mentions_in_the_same_millisecond_one_becomes_the_task(
     rounds: Rounds, napcat: NapCatStandIn, model: ScriptedModel
 ) -> None:
-    for number in range(ROUNDS // 4):
+    for number in range(MENTIONS):
         _mention_thrice(rounds.live, napcat, model, f"第{number}轮做完")
 
 

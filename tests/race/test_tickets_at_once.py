@@ -25,7 +25,8 @@ from perlica.stores.approvals import ApprovalStore
 from perlica.stores.database import Database
 from perlica.stores.migrations import check_target, migrate
 from tests.printing import printer
-from tests.race.rounds import ROUNDS, at_once
+from tests.race.rounds import at_once
+from tests.suite.sample import Sample
 
 GROUP, SELF, OWNER, OTHER = GroupId(1), UserId(10), UserId(20), UserId(21)
 OWNERS = frozenset({OWNER, OTHER})
@@ -113,10 +114,11 @@ def _ask(path: Path, planned: Planned) -> tuple[TicketId, str]:
 @pytest.mark.evidence(9)
 @pytest.mark.timeout(300)
 def test_a_ticket_is_decided_once_however_many_connections_decide_it(
-    path: Path, pytestconfig: pytest.Config
+    path: Path, pytestconfig: pytest.Config, sample: Sample
 ) -> None:
     seen: Counter[str] = Counter()
-    for number in range(ROUNDS):
+    rounds = sample.rounds("tickets")
+    for number in range(rounds):
         ticket, digest = _ask(path, _plan(lambda: ToolResult(text="", source=""), number))
         hands = [Hand(path) for _ in range(3)]
 
@@ -135,18 +137,19 @@ def test_a_ticket_is_decided_once_however_many_connections_decide_it(
         )
         seen.update(end for end in ends if end != "already_decided")
     printer(pytestconfig)(f"first in the database: {dict(seen)}")
-    assert sum(seen.values()) == ROUNDS
+    assert sum(seen.values()) == rounds
 
 
 @pytest.mark.evidence(14)
 @pytest.mark.timeout(300)
 def test_an_approved_ticket_is_spent_once_or_dies_once(
-    path: Path, pytestconfig: pytest.Config
+    path: Path, pytestconfig: pytest.Config, sample: Sample
 ) -> None:
     done: list[int] = []
     seen: Counter[str] = Counter()
     lock = threading.Lock()
-    for number in range(ROUNDS):
+    rounds = sample.rounds("tickets")
+    for number in range(rounds):
 
         def run(number: int = number) -> ToolResult:
             with lock:
@@ -174,4 +177,4 @@ def test_an_approved_ticket_is_spent_once_or_dies_once(
         seen[found.state.value] += 1
         assert done.count(number) == (1 if found.state.value == "consumed" else 0)
     printer(pytestconfig)(f"an approved ticket ended: {dict(seen)}")
-    assert sum(seen.values()) == ROUNDS
+    assert sum(seen.values()) == rounds

@@ -31,6 +31,7 @@ LEFT_OUT = ("man", "doc", "info", "locale", "i18n", "lintian")
 # A compiler for queries that take minutes: a fifth of the whole image, loaded when first needed.
 TOO_LARGE = 'rm -f "$1"/usr/lib/*/libLLVM-*.so* "$1"/usr/lib/*/libz3.so*'
 BUILD_WITHIN_S = 480
+NEEDS_BYTES = 4 * 1024**3
 ASK_WITHIN_S = 20
 INDEX = (
     "import pip._internal.models.index as i, pip._internal.configuration as c;"
@@ -103,16 +104,30 @@ def build_root() -> Path:
         *("mmdebstrap", "--quiet", "--variant=minbase", "--mode=root"),
         *(f"--include={','.join(PACKAGES)}", f"--customize-hook={TOO_LARGE}"),
         *(f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in LEFT_OUT),
+        "--dpkgopt=force-unsafe-io",  # Whoever is interrupted builds it anew.
         *(suite, str(fresh), *map(str, sources)),
     ]
     try:
-        done = subprocess.run(words, capture_output=True, check=False, timeout=BUILD_WITHIN_S)
+        done = subprocess.run(
+            words,
+            env={**os.environ, **_fast_directory()},
+            capture_output=True,
+            check=False,
+            timeout=BUILD_WITHIN_S,
+        )
         if done.returncode != 0:
             raise Unreachable(f"mmdebstrap: {done.stderr[-500:].decode('utf-8', 'replace')}")
         fresh.replace(target)
     finally:
         fresh.unlink(missing_ok=True)
     return target
+
+
+def _fast_directory() -> dict[str, str]:
+    """Where the root is put together: in memory, if there is room, which takes half of the time."""
+    memory = Path("/dev/shm")
+    has_room = memory.is_dir() and shutil.disk_usage(memory).free > NEEDS_BYTES
+    return {"TMPDIR": str(memory)} if has_room else {}
 
 
 def write_debian_layout(directory: Path, tar: Path) -> None:

@@ -1,7 +1,8 @@
 """SIGKILL at every step of a creation, a deletion, an expiry and a switch, service and daemon.
 
-The steps are those of a run in which nobody dies; each is then died at. After a restart no slot is
-lost, no sandbox is there twice, no old image stands beside a new one.
+The steps are those of a run in which nobody dies; each is then died at, in the ordinary run each
+kind at least once. After a restart no slot is lost, no sandbox is there twice, no old image stands
+beside a new one.
 """
 
 import contextlib
@@ -27,6 +28,7 @@ from tests.sandboxes.killing import settle
 from tests.sandboxes.real import NODE, client_of, delete_all, demo_image, import_second_image
 from tests.sandboxes.rig import Rig
 from tests.sandboxes.test_races import NEVER
+from tests.suite.sample import Sample
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(900)]
 
@@ -234,37 +236,44 @@ SCENARIOS = [
 ]
 
 
+def kinds(step: str) -> tuple[str, ...]:
+    """What happens at a step, whichever time it is."""
+    return (step.rpartition(" #")[0],)
+
+
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_service_may_die_at_any_step(
-    begin: Callable[[str], Run], scenario: str, pytestconfig: pytest.Config
+    begin: Callable[[str], Run], scenario: str, sample: Sample, pytestconfig: pytest.Config
 ) -> None:
     whole = begin(scenario)
     assert whole.play() == 0
     traced = whole.traced("trace")
+    steps = sample.pick("sandbox kills", traced, of=f"service, {scenario}", kinds=kinds)
 
     killed = []
-    for step in traced:
+    for step in steps:
         run = begin(scenario)
         if run.play(service_dies_at=step) == KILLED:
             killed.append(step)
         run.settle()
         run.check()
 
-    assert killed == traced
+    assert killed == steps
     assert len(traced) >= 8
     printer(pytestconfig)(f"service killed at {len(killed)} of {len(traced)} steps of '{scenario}'")
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_daemon_may_die_at_any_step(
-    begin: Callable[[str], Run], scenario: str, pytestconfig: pytest.Config
+    begin: Callable[[str], Run], scenario: str, sample: Sample, pytestconfig: pytest.Config
 ) -> None:
     whole = begin(scenario)
     assert whole.play() == 0
     traced = whole.traced("seen")
+    steps = sample.pick("sandbox kills", traced, of=f"daemon, {scenario}", kinds=kinds)
 
     killed = []
-    for milestone in traced:
+    for milestone in steps:
         run = begin(scenario)
         assert run.play(daemon_dies_at=milestone) == 0
         if not (run.stage.directory / "kill-at").exists():
@@ -272,7 +281,7 @@ def test_the_daemon_may_die_at_any_step(
         run.settle()
         run.check()
 
-    assert killed == traced
+    assert killed == steps
     assert len(traced) >= 7
     printer(pytestconfig)(
         f"node daemon killed at {len(killed)} of {len(traced)} steps of '{scenario}'"

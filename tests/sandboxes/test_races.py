@@ -1,4 +1,4 @@
-"""Two who want different things of the same sandboxes at the same moment, two hundred times each.
+"""Two who want different things of the same sandboxes at the same moment, again and again.
 
 Real actors, real database; only the node is in memory. Whatever came of a round, the tables are
 asked for what must hold always.
@@ -16,8 +16,8 @@ from perlica.domain.ids import TicketId
 from tests.behaviour.live import wait_until
 from tests.sandboxes.rig import OWNERS, Rig
 from tests.sandboxes.stage import NEW, OLD, THIRD
+from tests.suite.sample import Sample
 
-ROUNDS = 200
 pytestmark = pytest.mark.timeout(900)
 
 IN_FORCE = "SELECT digest FROM sandbox_image_config"
@@ -90,12 +90,12 @@ def together(*acts: Callable[[], object]) -> list[object]:
 
 
 @pytest.mark.evidence(13)
-def test_of_two_creations_at_the_third_slot_one_gets_it(rig: Rig) -> None:
+def test_of_two_creations_at_the_third_slot_one_gets_it(rig: Rig, sample: Sample) -> None:
     rig.create("one")
     rig.create("two")
     winners: set[str] = set()
 
-    for _ in range(ROUNDS):
+    for _ in range(sample.rounds("sandbox races")):
         results = together(lambda: rig.create("left"), lambda: rig.create("right"))
         made = [
             name
@@ -112,8 +112,11 @@ def test_of_two_creations_at_the_third_slot_one_gets_it(rig: Rig) -> None:
 
 
 @pytest.mark.evidence(17)
-def test_a_creation_and_a_switch_never_both_have_their_way(rig: Rig) -> None:
-    outcomes = {_create_against_switch(rig, f"box-{number}") for number in range(ROUNDS)}
+def test_a_creation_and_a_switch_never_both_have_their_way(rig: Rig, sample: Sample) -> None:
+    outcomes = {
+        _create_against_switch(rig, f"box-{number}")
+        for number in range(sample.rounds("sandbox races"))
+    }
 
     assert outcomes == {"created", "switched"}
 
@@ -140,9 +143,9 @@ def _create_against_switch(rig: Rig, name: str) -> str:
 
 
 @pytest.mark.evidence(13)
-def test_a_command_and_a_deletion_come_one_after_the_other(rig: Rig) -> None:
+def test_a_command_and_a_deletion_come_one_after_the_other(rig: Rig, sample: Sample) -> None:
     outcomes: set[bool] = set()
-    for _ in range(ROUNDS):
+    for _ in range(sample.rounds("sandbox races")):
         rig.create("main")
         said, _ = together(lambda: rig.run("echo", "x"), lambda: rig.remove("main"))
 
@@ -156,10 +159,12 @@ def test_a_command_and_a_deletion_come_one_after_the_other(rig: Rig) -> None:
 
 
 @pytest.mark.evidence(15)
-def test_a_use_at_the_last_moment_wins_or_is_told_that_it_is_too_late(rig: Rig) -> None:
+def test_a_use_at_the_last_moment_wins_or_is_told_that_it_is_too_late(
+    rig: Rig, sample: Sample
+) -> None:
     outcomes: set[bool] = set()
     rig.create("main")
-    for _ in range(ROUNDS):
+    for _ in range(sample.rounds("sandbox races")):
         rig.age("main", 8)
         said, _ = together(lambda: rig.run("true"), rig.tick)
         rig.wait(lambda: rig.column(_OPEN) == [])
@@ -176,8 +181,10 @@ def test_a_use_at_the_last_moment_wins_or_is_told_that_it_is_too_late(rig: Rig) 
 
 
 @pytest.mark.evidence(17)
-def test_two_owners_who_switch_at_once_make_one_switch_after_the_other(rig: Rig) -> None:
-    winners = {_switch_against_switch(rig) for _ in range(ROUNDS)}
+def test_two_owners_who_switch_at_once_make_one_switch_after_the_other(
+    rig: Rig, sample: Sample
+) -> None:
+    winners = {_switch_against_switch(rig) for _ in range(sample.rounds("sandbox races"))}
 
     assert winners == {0, 1}
 
