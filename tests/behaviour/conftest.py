@@ -7,6 +7,7 @@ import pytest
 
 from perlica.demo.model import RehearsalModel, ScriptedModel
 from perlica.demo.napcat import NapCatStandIn
+from perlica.gateway.core.family import ToolFamily
 from perlica.sandboxes.contract import SandboxBackend
 from perlica.sandboxes.memory import MemoryBackend
 from tests.behaviour.live import LivePerlica, live_config
@@ -40,9 +41,15 @@ def make_live(tmp_path: Path, napcat: NapCatStandIn) -> Iterator[MakeLive]:
     """Start services; each is stopped at the end."""
     made: list[LivePerlica] = []
 
-    def make(model_url: str, extra: str = "", backend: SandboxBackend | None = None) -> LivePerlica:
+    def make(
+        model_url: str,
+        extra: str = "",
+        backend: SandboxBackend | None = None,
+        more_families: tuple[ToolFamily, ...] = (),
+    ) -> LivePerlica:
         config = live_config(tmp_path, napcat, model_url, extra)
-        live = LivePerlica(config=config, backend=backend or MemoryBackend())
+        backend = backend or MemoryBackend()
+        live = LivePerlica(config=config, backend=backend, more_families=more_families)
         made.append(live)
         live.start()
         napcat.wait_for_connection()

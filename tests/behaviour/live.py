@@ -20,6 +20,7 @@ from perlica.app.layout import database_path
 from perlica.app.secrets import read_secrets
 from perlica.app.supervision import Supervisor
 from perlica.demo.napcat import Message, NapCatStandIn
+from perlica.gateway.core.family import ToolFamily
 from perlica.gateway.core.policy_file import read_policy
 from perlica.sandboxes.contract import SandboxBackend
 from perlica.sandboxes.image import adopt_image
@@ -95,6 +96,7 @@ class LivePerlica:
     config: Config
     backend: SandboxBackend = field(default_factory=MemoryBackend)
     others: Mapping[str, SandboxBackend] = field(default_factory=dict)
+    more_families: tuple[ToolFamily, ...] = ()
     alarm: Alarm = field(default_factory=Alarm)
     exit_codes: list[int] = field(default_factory=list)
     wires: Wires = field(default_factory=Wires)
@@ -127,6 +129,7 @@ class LivePerlica:
             alarm=self.alarm,
             supervisor=self._supervisor,
             wires=self.wires,
+            more_families=self.more_families,
         ).start()
         self._watcher = threading.Thread(target=self._watch, name="test-supervisor")
         self._watcher.start()
