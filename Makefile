@@ -18,7 +18,7 @@ KEPT := PERLICA_MODEL_BASE_URL,PERLICA_MODEL_NAME,PERLICA_MODEL_KEY_FILE
 AS_ROOT := $(if $(ROOT),$(ROOT) --preserve-env=$(KEPT))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run python demo test test-long check fix bench mutants doctor gate gate-full lock clean
+.PHONY: help setup setup-run python demo test test-long check fix bench figures mutants doctor gate gate-full lock clean
 
 help: ## what there is (this list)
 	@echo "Perlica: an assistant for one trusted QQ group."
@@ -57,6 +57,9 @@ fix: setup ## repair what the linter can repair, and format
 
 bench: setup ## measure; prints a table and writes build/bench.json
 	@$(VENV)/python -m benchmarks $(ARGS)
+
+figures: setup ## what the tree is like: places of a tool, circles, sizes (ARGS="--against REV")
+	@$(VENV)/python -m tools.figures $(ARGS)
 
 mutants: setup ## make small changes and count what the tests notice (hours; ARGS="--rooms domain --sample 40")
 	@$(VENV)/python -m tools.mutants $(ARGS)

@@ -33,7 +33,7 @@ class SmallSuite:
             (folder / "tests" / name).symlink_to(ROOT / "tests" / name)
         (folder / "setup.cfg").write_text(_SETTINGS, encoding="utf-8")
         pending = (
-            f'[[item]]\nnumber = {item.number}\nlacks = "all"\ncapability = "later"\n'
+            f'[[item]]\nnumber = {item.number}\nlacks = "all"\ncapability = "memory"\n'
             for item in ITEMS
         )
         (folder / "tests" / "evidence-pending.toml").write_text("\n".join(pending), "utf-8")

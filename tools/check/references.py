@@ -33,9 +33,14 @@ def find_faults(paths: Sequence[Path], root: Path = Path()) -> Iterator[str]:
 
 
 def dangling(root: Path) -> list[str]:
-    """The same for all files below `root`."""
-    files = [path.relative_to(root) for path in sorted(root.rglob("*")) if path.is_file()]
+    """The same for all files below `root`, without what was built there."""
+    found = (path.relative_to(root) for path in sorted(root.rglob("*")) if path.is_file())
+    files = [path for path in found if not any(map(_is_built, path.parts[:-1]))]
     return list(find_faults(files, root))
+
+
+def _is_built(folder: str) -> bool:
+    return folder.startswith(".") or folder in {"build", "node_modules", "demo-state"}
 
 
 def _faults_in(line: str, root: Path, numbers: frozenset[str]) -> Iterator[str]:
