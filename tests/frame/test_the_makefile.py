@@ -16,6 +16,7 @@ TARGETS = (
     "check",
     "fix",
     "bench",
+    "figures",
     "mutants",
     "doctor",
     "gate",
