@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -197,7 +198,7 @@ def test_a_call_that_takes_too_long_has_failed_or_is_unknown(
     assert (only_operation(db).state, reason_of(only_operation(db))) == (state, reason)
 
 
-def raising(error: Exception) -> Callable[[Lease], ToolResult]:
+def raising(error: BaseException) -> Callable[[Lease], ToolResult]:
     def call(_: Lease) -> ToolResult:
         raise error
 
@@ -216,6 +217,8 @@ def raising(error: Exception) -> Callable[[Lease], ToolResult]:
         (TimeoutError(CANARY), False, OperationState.unknown, "remote_fault"),
         (ValueError(CANARY), True, OperationState.failed, "remote_fault"),
         (ValueError(CANARY), False, OperationState.unknown, "remote_fault"),
+        (SystemExit(CANARY), True, OperationState.failed, "remote_fault"),
+        (KeyboardInterrupt(CANARY), False, OperationState.unknown, "remote_fault"),
     ],
     ids=str,
 )
@@ -223,7 +226,7 @@ def test_what_a_call_raises_is_what_its_row_says_and_foreign_words_go_nowhere(
     db: Database,
     path: Path,
     caplog: pytest.LogCaptureFixture,
-    error: Exception,
+    error: BaseException,
     is_repeatable: bool,
     state: OperationState,
     reason: str,
@@ -233,8 +236,22 @@ def test_what_a_call_raises_is_what_its_row_says_and_foreign_words_go_nowhere(
 
     assert (only_operation(db).state, reason_of(only_operation(db))) == (state, reason)
     assert CANARY not in caplog.text
-    assert CANARY not in str(raised.value)
+    assert CANARY not in "".join(traceback.format_exception(raised.value))
     assert all(CANARY.encode() not in file.read_bytes() for file in path.parent.iterdir())
+
+
+def test_a_call_for_which_there_is_no_thread_has_not_happened(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+
+    with pytest.raises(Retryable, match="no_thread"):
+        call_outside(db, lambda _: DONE, is_repeatable=False)
+
+    assert only_operation(db).state is OperationState.failed
 
 
 def test_a_process_that_leaves_leaves_the_row_for_the_next_one(db: Database) -> None:

@@ -112,6 +112,7 @@ READ, CHANGE = Read(run=lambda: DONE), Change(run=lambda _: DONE)
         (queued(), "node:one", False),
         (queued(), "sandboxes:dev", True),
         (queued("mailer"), "mail:example.org", True),
+        (queued("mailer"), "node:8080", True),
         (remote(), "web:example.org", True),
     ],
 )

@@ -99,6 +99,7 @@ FAULTS: Final[Mapping[str, Text]] = {
     "no_executor": Text(zh="负责执行的部分已关闭", en="what carries it out is switched off"),
     "gave_up": Text(zh="对方中途放弃，没有做", en="the call gave up; nothing was done"),
     "remote_fault": Text(zh="外部调用内部出错", en="the call outside failed inside"),
+    "no_thread": Text(zh="服务太忙，没有开始", en="the service was too busy to begin"),
     "call_silent": Text(zh="对方没有在时限内回应", en="the call did not end in time"),
     "call_stopped": Text(zh="中途停止，可能已经发生", en="it was stopped, and may have happened"),
     "bad_destination": Text(zh="计划没有说明去向", en="the plan does not say where it goes"),

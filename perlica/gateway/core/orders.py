@@ -130,7 +130,7 @@ class Orders:
         try:
             stored = json.loads(ticket.plan.content)
             planned = spec.plan_again(self._context(caller), stored["target"], stored["effect"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise Refused("order_unreadable", "the stored order cannot be read again") from error
         _refuse_remote(planned)
         return caller, planned

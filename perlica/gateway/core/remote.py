@@ -9,7 +9,7 @@ from typing import Final
 
 from perlica.domain.cancel import CancelToken
 from perlica.domain.clock import monotonic_s
-from perlica.domain.errors import Cancelled, OutcomeUnknown, PerlicaError, Refused
+from perlica.domain.errors import Cancelled, OutcomeUnknown, PerlicaError, Refused, Retryable
 from perlica.domain.ids import OperationId
 from perlica.gateway.core.work import Lease, Remote, ToolResult
 
@@ -36,7 +36,10 @@ def call_remote(work: Remote, operation: OperationId, cancel: CancelToken) -> To
     thread = threading.Thread(
         target=_answer, args=(work, lease, reply), name="perlica-remote", daemon=True
     )
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError:
+        raise Retryable("no_thread", "the call could not begin; nothing happened") from None
     _wait(reply, cancel, work.within_s)
     was_stopped = not reply.done()
     if was_stopped:
@@ -46,12 +49,14 @@ def call_remote(work: Remote, operation: OperationId, cancel: CancelToken) -> To
         lease.cancel.set()
     try:
         return reply.result(timeout=AFTER_STOP_S)
-    except FutureTimeoutError as error:
-        if not reply.done():
-            raise _silent(work, cancel) from error
-        raise _translated(work, cancel, error, was_stopped=was_stopped) from error
-    except Exception as error:
-        raise _translated(work, cancel, error, was_stopped=was_stopped) from error
+    except PerlicaError as error:
+        raise _understood(cancel, error, was_stopped=was_stopped) from error
+    except BaseException as error:  # noqa: BLE001 - none of its words may be passed on
+        is_silent = isinstance(error, FutureTimeoutError) and not reply.done()
+        kind = type(error).__name__
+    if is_silent:
+        raise _silent(work, cancel)
+    raise _translated(work, cancel, kind, was_stopped=was_stopped)
 
 
 def _answer(work: Remote, lease: Lease, reply: "Future[ToolResult]") -> None:
@@ -77,22 +82,23 @@ def _stopped(cancel: CancelToken) -> PerlicaError:
     return Refused("too_slow", "stopped: it took longer than allowed")
 
 
-def _translated(
-    work: Remote, cancel: CancelToken, error: Exception, *, was_stopped: bool
-) -> PerlicaError:
-    """What the call's error means to whoever waits."""
-    if isinstance(error, Cancelled):
-        if was_stopped:
-            return _stopped(cancel)
-        return Refused("gave_up", "the call gave up by itself; nothing was done")
-    if isinstance(error, PerlicaError):
+def _understood(cancel: CancelToken, error: PerlicaError, *, was_stopped: bool) -> PerlicaError:
+    """One of our own errors: what it says, but for a stop that was ours or its own."""
+    if not isinstance(error, Cancelled):
         return error
+    if was_stopped:
+        return _stopped(cancel)
+    return Refused("gave_up", "the call gave up by itself; nothing was done")
+
+
+def _translated(work: Remote, cancel: CancelToken, kind: str, *, was_stopped: bool) -> PerlicaError:
+    """What a foreign error means to whoever waits; `kind` is the name of its class."""
     if was_stopped and work.is_repeatable:
         return _stopped(cancel)
     if was_stopped:
         return OutcomeUnknown("call_stopped", "the call was stopped, and may have happened")
     # The type alone: the text of a foreign error may hold what it was given.
-    _log.error("a call outside failed", extra={"code": type(error).__name__})
+    _log.error("a call outside failed", extra={"code": kind})
     if work.is_repeatable:
         return Refused("remote_fault", "the call failed for an internal reason")
     return OutcomeUnknown("remote_fault", "the call failed, and may have happened")

@@ -14,6 +14,7 @@ from perlica.domain.clock import monotonic_s
 from perlica.domain.errors import Refused
 from perlica.domain.ids import OperationId, TicketId
 from perlica.domain.operation import CHANGE, READ, REMOTE, REMOTE_READ
+from perlica.domain.ports import SANDBOX_EXECUTOR
 from perlica.protection import Protected
 
 _INSIDE: Final = frozenset({"perlica", "sandbox", "node", "nodes"})
@@ -199,8 +200,8 @@ def leaves_process(work: Work, destination: str) -> bool:
             raise Refused("bad_destination", "this kind of work cannot have that destination")
         case Read() | Change():
             return False
-        case Queued() if destination:
-            return not is_inside
+        case Queued(executor=name) if destination:
+            return not (is_inside and name == SANDBOX_EXECUTOR)
         case Remote() if destination and not is_inside:
             return True
         case _:
