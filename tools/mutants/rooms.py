@@ -75,6 +75,11 @@ ROOMS: Final = (
         ),
     ),
     Room(
+        name="session",
+        sources=("perlica/session", "perlica/tasks", "perlica/runtimes"),
+        tests=("tests/session", "tests/model", "tests/commands"),
+    ),
+    Room(
         name="commands",
         sources=("perlica/commands",),
         tests=("tests/commands",),
