@@ -13,6 +13,7 @@ from actors.messages import Decide, Ready, TicketDecided
 from perlica.domain.approval import Verdict, digest_code
 from perlica.domain.ids import TicketId
 from perlica.domain.texts import Language
+from perlica.gateway.known_actions import CATALOG
 from perlica.stores.approvals import MAX_ATTEMPTS
 from perlica.stores.commands import CommandStore
 from perlica.stores.database import Database
@@ -48,6 +49,7 @@ class Stage:
             database_path=path,
             owners=OWNERS,
             language=Language.zh,
+            actions=CATALOG,
             wires=Wires(coordinator=self.listener),
             alarm=Alarm(),
         )
