@@ -93,7 +93,7 @@ class Outbox(PerlicaActor):
         self._rows = OutboxRows(self._database, self._settings, self._ports)
         self._check = LastCheck(self._database, busy_every_s=self._settings.busy_every_s)
         self._reconciliation = SendReconciliation(
-            self._settings.doubt,
+            self._settings.reconciliation,
             group_id=self._group_id,
             self_id=self._self_id,
             clock_lag_ms=self._rows.clock_lag_ms,

@@ -31,7 +31,7 @@ class OutboxSettings:
     """Unknown rows whose history could not be read are looked up again in this time."""
     relook_for_s: float = 3_600.0
     own_message_missing_after_s: float = 30.0
-    doubt: ReconciliationSettings = field(default_factory=ReconciliationSettings)
+    reconciliation: ReconciliationSettings = field(default_factory=ReconciliationSettings)
     withheld_text: str = "（有一条回复没有通过内容保护检查，未发送。）"
 
 

@@ -88,7 +88,7 @@ def outbox_settings(config: Config) -> OutboxSettings:
         napcat_within_s=section.napcat_within_s,
         answer_within_s=section.answer_within_s,
         muted_for_s=section.muted_for_s,
-        doubt=ReconciliationSettings(
+        reconciliation=ReconciliationSettings(
             self_message_within_s=section.self_message_within_s,
             history_messages=section.history_messages,
         ),

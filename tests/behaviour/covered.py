@@ -36,7 +36,7 @@ COVERED: Final[dict[str, tuple[str, ...]]] = {
         f"{_RACE}::test_of_three_mentions_in_the_same_millisecond_one_becomes_the_task",
         "commands/test_texts::test_a_busy_answer_says_who_and_for_how_long",
     ),
-    "Outbox 幂等": ("napcat/test_outbox_doubt::test_what_was_delivered_is_sent_once",),
+    "Outbox 幂等": ("napcat/test_outbox_reconciliation::test_what_was_delivered_is_sent_once",),
     "状态机重启恢复": (
         f"{_CRASH}::test_a_kill_at_any_point_does_nothing_twice_and_the_group_is_told_once",
         f"{_STOPS}::test_any_number_of_ordered_stops_costs_a_task_nothing",

@@ -42,7 +42,7 @@ def message_frame(napcat: NapCatStandIn, text: str) -> dict[str, object]:
 
 def with_doubt(settings: OutboxSettings, **changes: Any) -> OutboxSettings:
     """The settings with other waits for a look-up."""
-    return replace(settings, doubt=replace(settings.doubt, **changes))
+    return replace(settings, reconciliation=replace(settings.reconciliation, **changes))
 
 
 def our_message_ids(napcat: NapCatStandIn) -> list[MessageId]:

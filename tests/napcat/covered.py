@@ -7,7 +7,7 @@ Each S and O item has a test through a real socket against the stand-in.
 from typing import Final
 
 _DOUBT, _SENDS, _PAUSES = (
-    "napcat/test_outbox_doubt",
+    "napcat/test_outbox_reconciliation",
     "napcat/test_outbox_sends",
     ("napcat/test_outbox_pauses"),
 )

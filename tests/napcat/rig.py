@@ -63,7 +63,7 @@ QUICK_OUTBOX = OutboxSettings(
     answer_within_s=1.0,
     napcat_within_s=0.5,
     relook_every_s=3600,
-    doubt=ReconciliationSettings(self_message_within_s=0.3, look_within_s=1.0),
+    reconciliation=ReconciliationSettings(self_message_within_s=0.3, look_within_s=1.0),
 )
 
 

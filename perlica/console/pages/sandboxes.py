@@ -134,14 +134,14 @@ def show_sandbox(context: PageContext, sandbox: str) -> Page:
         raise NotFound
     wording = context.wording
     before = context.asked.get("before") or None
-    deeds = list_in_sandbox(context.database, found.id, limit=PAGE_ROWS + 1, before=before)
-    shown, more = deeds[:PAGE_ROWS], len(deeds) > PAGE_ROWS
+    actions = list_in_sandbox(context.database, found.id, limit=PAGE_ROWS + 1, before=before)
+    shown, more = actions[:PAGE_ROWS], len(actions) > PAGE_ROWS
     return Page(
         title=wording.say("sandbox.title", name=wording.name(found.name)),
         template="sandbox",
         fields={
             "card": _card(found, find_image(context.database), context),
-            "deeds": tuple(_deed(deed, wording) for deed in shown),
+            "actions": tuple(_action(action, wording) for action in shown),
             "older": context.asked.link(before=shown[-1].operation.id) if more else "",
             "newest": context.asked.link(before="") if before else "",
         },
@@ -334,11 +334,11 @@ def _ended(sandbox: SandboxView, wording: Wording) -> EndedLine:
     )
 
 
-def _deed(deed: SandboxAct, wording: Wording) -> ActionLine:
-    operation = deed.operation
+def _action(action: SandboxAct, wording: Wording) -> ActionLine:
+    operation = action.operation
     took_ms = operation.took_ms
     return ActionLine(
-        kind=wording.known(f"deed.{deed.kind}", deed.kind),
+        kind=wording.known(f"act.{action.kind}", action.kind),
         state=wording.operation_badge(operation.state, outcome_of(operation)),
         level=wording.badge("level", operation.level),
         operation=operation_link(operation.id),
