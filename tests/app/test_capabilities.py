@@ -7,11 +7,10 @@ from typing import cast
 import pytest
 
 from perlica.app import run
-from perlica.app.capabilities import judging
+from perlica.app.capabilities import judging, sandbox_checks
 from perlica.app.capabilities.judging import JUDGES, judge_all
 from perlica.app.capabilities.standing import CapabilityName, Standing, State
 from perlica.app.config import Config, parse_config
-from perlica.app.doctor import outside
 from perlica.app.doctor.findings import Finding
 from perlica.app.doctor.host import check_capabilities
 from perlica.clients.sandboxd import SandboxdClient
@@ -110,7 +109,7 @@ def test_a_demo_without_a_report_checks_no_node_whatever_else_stands_how(
 def test_the_doctor_asks_the_nodes_only_for_the_sandboxes_sake(turn: Turn, other: State) -> None:
     turn(OTHER, other)
 
-    asked = [codes(outside.check_sandboxd(config_with(demo=demo))) for demo in (True, False)]
+    asked = [codes(sandbox_checks.check_sandboxd(config_with(demo=demo))) for demo in (True, False)]
 
     assert asked == [["sandboxd_unreachable"], []]
 

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 import time_machine
 
-from perlica.app.doctor import Finding, Level, Report, examine, files
+from perlica.app.doctor import files
+from perlica.app.doctor.examination import Report, examine
+from perlica.app.doctor.findings import Finding, Level
 from perlica.app.layout import backups_path, database_path
 from perlica.demo.model import HttpError, RehearsalModel, ScriptedModel
 from perlica.demo.napcat import NapCatStandIn

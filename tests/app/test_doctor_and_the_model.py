@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from perlica.app.config.sections.core import ModelSection
-from perlica.app.doctor import examine
+from perlica.app.doctor.examination import examine
 from perlica.app.doctor.findings import Level
 from perlica.demo.model import HttpError, ScriptedModel
 from perlica.domain.texts import Language

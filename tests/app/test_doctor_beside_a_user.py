@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from perlica.app.doctor import examine
+from perlica.app.doctor.examination import examine
 from perlica.domain.texts import Language
 from tests.app.test_doctor import found, model, napcat, whole
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from perlica.app import parts
+from perlica.app.capabilities import sandbox_checks
 from perlica.app.capabilities.gate_report import admission, read_report
 from perlica.app.config import Config, parse_config
 from perlica.app.demo.layout import DemoPaths
 from perlica.app.demo.stage import Stage
-from perlica.app.doctor import outside
 from perlica.app.doctor.findings import Finding, Level
 from perlica.clients.sandboxd import SandboxdClient, SandboxdSettings
 from perlica.domain.cancel import CancelToken
@@ -72,7 +72,7 @@ def facts_of(client: SandboxdClient) -> dict[str, str]:
 
 
 def gate_finding(config: Config) -> Finding:
-    (found,) = outside.check_gate(config)
+    (found,) = sandbox_checks.check_gate(config)
     return found
 
 

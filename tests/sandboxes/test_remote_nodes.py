@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from perlica.app import parts
+from perlica.app.capabilities import sandbox_checks
 from perlica.app.config import Config, parse_config
-from perlica.app.doctor import outside
 from perlica.clients.sandboxd import SandboxdClient, SandboxdSettings, TlsAddress
 from perlica.domain.errors import PerlicaError
 from perlica.domain.ids import new_operation_id
@@ -274,7 +274,7 @@ def test_the_doctor_looks_at_distant_nodes_and_at_their_keys(pair: Pair, config:
     pair.second.place.plug(is_in=False)
     pair.own[1].chmod(0o644)
 
-    found = [(one.code, one.text.say(Language.en)) for one in outside.check_sandboxd(config)]
+    found = [(one.code, one.text.say(Language.en)) for one in sandbox_checks.check_sandboxd(config)]
 
     silent = [text for code, text in found if code == "sandboxd_unreachable"]
     assert [f"{pair.second.place.address}:{PORT}" in text for text in silent] == [False, True]

@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from perlica.app.cli.options import config_option, file_argument, json_option, language_option
-from perlica.app.doctor import Finding, Level, examine
+from perlica.app.doctor.examination import examine
+from perlica.app.doctor.findings import Finding, Level
 from perlica.domain.texts import Language
 
 _MARKS = {

@@ -2,8 +2,3 @@
 
 Each check is a small function that gives findings; `examination` runs them all, whatever fails.
 """
-
-from perlica.app.doctor.examination import Report, examine
-from perlica.app.doctor.findings import Finding, Level
-
-__all__ = ["Finding", "Level", "Report", "examine"]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from perlica.app.capabilities.checking import CHECKS
 from perlica.app.config import Config, ConfigInvalid, Problem, load_config
 from perlica.app.config.problems import filled
 from perlica.app.doctor import database, files, host, outside
@@ -77,8 +78,11 @@ def _checks(config: Config, *, online: bool) -> Mapping[str, _Check]:
         "database": partial(database.check_stored, config),
         "napcat": partial(outside.check_napcat, config, online=online),
         "model": partial(outside.check_model, config, online=online),
-        "sandboxd": partial(outside.check_sandboxd, config),
-        "gate": partial(outside.check_gate, config),
+        **{
+            name: partial(check, config)
+            for checks in CHECKS.values()
+            for name, check in checks.items()
+        },
         "capabilities": partial(host.check_capabilities, config),
     }
 
