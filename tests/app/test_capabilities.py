@@ -11,6 +11,7 @@ from perlica.app.capabilities import judging, sandbox_checks
 from perlica.app.capabilities.judging import JUDGES, judge_all
 from perlica.app.capabilities.standing import CapabilityName, Standing, State
 from perlica.app.config import Config, parse_config
+from perlica.app.console import console_settings
 from perlica.app.doctor.findings import Finding
 from perlica.app.doctor.host import check_capabilities
 from perlica.clients.sandboxd import SandboxdClient
@@ -150,6 +151,20 @@ def test_a_capability_that_this_version_does_not_have_is_off_and_says_so() -> No
 
     assert not standing.on
     assert "version" in standing.reason.en
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_the_console_leaves_the_pages_of_what_is_off_out_of_its_navigation(
+    turn: Turn, state: State
+) -> None:
+    turn(CapabilityName.sandbox, state)
+    turn(OTHER, State.off)
+    config = parse_config(MINIMAL + '[console]\nlisten = "127.0.0.1:8450"\n')
+
+    settings = console_settings(config, None)
+
+    assert settings is not None
+    assert settings.off == {OTHER, *([CapabilityName.sandbox] if state is State.off else [])}
 
 
 def test_every_judge_answers_for_the_name_under_which_it_stands() -> None:
