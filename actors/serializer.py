@@ -18,7 +18,7 @@ from pathlib import Path
 from actors.base import Alarm, PerlicaActor, Ref, tell_safely
 from actors.messages import Act
 from perlica.domain.actions import ActionCatalog
-from perlica.domain.cancel import CancelToken
+from perlica.domain.cancel import CancelToken, wait_for
 from perlica.domain.errors import (
     Cancelled,
     OutcomeUnknown,
@@ -225,7 +225,7 @@ class SerializerRunner:
         """See SandboxRunner."""
         assignment = Assignment(job=job, cancel=CancelToken(), reply=Future())
         self._tell(assignment)
-        _wait(assignment.reply, cancel, within_s)
+        wait_for(assignment.reply, cancel, within_s)
         if not assignment.reply.done():
             self._give_up(assignment, cancel)
         try:
@@ -241,7 +241,7 @@ class SerializerRunner:
             job=job, cancel=CancelToken(), reply=Future(), settle_within_s=within_s
         )
         self._tell(assignment)
-        _wait(assignment.reply, cancel, within_s + _AFTER_CANCEL_S)
+        wait_for(assignment.reply, cancel, within_s + _AFTER_CANCEL_S)
         if cancel.is_leaving:
             assignment.cancel.leave()
             cancel.check()
@@ -309,11 +309,3 @@ class SerializerRunner:
             with suppress(StaleState):
                 mark_unknown(self.database(), assignment.job, "no_answer")
             raise OutcomeUnknown("no_answer", "the sandbox did not answer in time") from None
-
-
-def _wait(reply: "Future[JobOutcome]", cancel: CancelToken, within_s: float) -> None:
-    """Until there is a reply, the token is set or the time is over."""
-    ended = threading.Event()
-    reply.add_done_callback(lambda _: ended.set())
-    with cancel.on_cancel(ended.set):
-        ended.wait(within_s)

@@ -5,7 +5,9 @@ It is a flag and not an inbox message because the one who must hear it is busy.
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
+from typing import Any
 
 from perlica.domain.errors import Cancelled
 
@@ -75,3 +77,11 @@ class CancelToken:
         finally:
             with self._lock:
                 self._callbacks.pop(key, None)
+
+
+def wait_for(reply: "Future[Any]", cancel: CancelToken, within_s: float) -> None:
+    """Wait until there is a reply, the token is set or the time is over, whichever is first."""
+    ended = threading.Event()
+    reply.add_done_callback(lambda _: ended.set())
+    with cancel.on_cancel(ended.set):
+        ended.wait(within_s)

@@ -7,7 +7,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import suppress
 from typing import Final
 
-from perlica.domain.cancel import CancelToken
+from perlica.domain.cancel import CancelToken, wait_for
 from perlica.domain.clock import monotonic_s
 from perlica.domain.errors import Cancelled, OutcomeUnknown, PerlicaError, Refused, Retryable
 from perlica.domain.ids import OperationId
@@ -40,7 +40,7 @@ def call_remote(work: Remote, operation: OperationId, cancel: CancelToken) -> To
         thread.start()
     except RuntimeError:
         raise Retryable("no_thread", "the call could not begin; nothing happened") from None
-    _wait(reply, cancel, work.within_s)
+    wait_for(reply, cancel, work.within_s)
     was_stopped = not reply.done()
     if was_stopped:
         if cancel.is_leaving:
@@ -102,11 +102,3 @@ def _translated(work: Remote, cancel: CancelToken, kind: str, *, was_stopped: bo
     if work.is_repeatable:
         return Refused("remote_fault", "the call failed for an internal reason")
     return OutcomeUnknown("remote_fault", "the call failed, and may have happened")
-
-
-def _wait(reply: "Future[ToolResult]", cancel: CancelToken, within_s: float) -> None:
-    """Until there is a reply, the token is set or the time is over."""
-    ended = threading.Event()
-    reply.add_done_callback(lambda _: ended.set())
-    with cancel.on_cancel(ended.set):
-        ended.wait(within_s)
