@@ -16,11 +16,11 @@ from perlica.console.pages.pieces import (
     task_link,
     ticket_link,
 )
-from perlica.console.pages.summary import summary_of
+from perlica.console.pages.summary import Summary, summary_of
 from perlica.console.pages.tasks import task_head
 from perlica.console.wording import Badge, Moment, Wording
 from perlica.stores.database import Database
-from perlica.stores.views.columns import PASSAGE_CODE_POINTS
+from perlica.stores.views.columns import PASSAGE_CODE_POINTS, Excerpt
 from perlica.stores.views.operations import OperationView, list_for_task
 from perlica.stores.views.outbox import SendView
 from perlica.stores.views.outbox import list_for_task as list_sends
@@ -121,10 +121,6 @@ def _page(context: PageContext, task: TaskView) -> Page:
     )
     head = task_head(context, task)
     summary = find_summary(database, task.id)
-    badges = {
-        one.id: wording.operation_badge(one.state, outcome_of(one))
-        for one in list_for_task(database, task.id)
-    }
     return Page(
         title=wording.say("task.title", id=wording.id(task.id)),
         template="task",
@@ -132,12 +128,21 @@ def _page(context: PageContext, task: TaskView) -> Page:
             "task": head,
             "entries": [e for e in entries if first_at_ms <= e.at_ms < next_at_ms],
             "audit": f"/audit?{urlencode({'about': task.id})}",
-            "summary": summary_of(summary, wording, badges) if summary else None,
+            "summary": _summary(database, task, summary, wording) if summary else None,
             "older": context.asked.link(after=shown[-1].seq) if more else "",
             "newest": context.asked.link(after="") if after else "",
         },
         news=f"{task.id} {head.state.text} {head.waits_for}".strip(),
     )
+
+
+def _summary(database: Database, task: TaskView, found: Excerpt, wording: Wording) -> Summary:
+    """What the session left behind, with how its operations stand now."""
+    badges = {
+        operation.id: wording.operation_badge(operation.state, outcome_of(operation))
+        for operation in list_for_task(database, task.id)
+    }
+    return summary_of(found, wording, badges)
 
 
 def _entries(
