@@ -93,6 +93,24 @@ def test_a_sessions_summary_is_a_list_and_no_json(seeder: Seeder, viewer: Person
     assert "{" not in text
 
 
+def test_an_operation_that_ended_after_its_task_is_not_called_going_on_for_ever(
+    seeder: Seeder, viewer: Person
+) -> None:
+    task = seeder.begin("删除沙箱")
+    operation = seeder.execute(
+        task, None, action="sandbox.delete", plan={"action": "sandbox.delete"}, outcome={}
+    )
+    listed = [{"id": operation, "action": "sandbox.delete", "state": "started"}]
+    summary: dict[str, JsonValue] = {"reason": "answered", "elapsed_ms": 1, "operations": listed}
+    with seeder.db.transaction():
+        seeder.sessions.insert_summary(task, sealed_json(summary))
+
+    text = viewer.read(f"/tasks/{task}").split("Session 摘要")[1].split("时间线")[0]
+
+    assert f"删除沙箱 成功 {operation}" in text
+    assert "进行中" not in text
+
+
 @pytest.mark.parametrize(
     "damaged",
     [
