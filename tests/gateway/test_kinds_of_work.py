@@ -2,9 +2,8 @@
 
 import logging
 import threading
-import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -152,9 +151,24 @@ def broken(lease: Lease) -> ToolResult:
     raise ConnectionResetError(CANARY)
 
 
-def deaf(lease: Lease) -> ToolResult:
-    time.sleep(lease.left_s + 30)
+_RELEASED = threading.Event()
+
+
+def deaf(_: Lease) -> ToolResult:
+    _RELEASED.wait(30)
     return DONE
+
+
+@pytest.fixture(autouse=True)
+def _no_call_left() -> Iterator[None]:
+    """Calls that hear nothing end with their test: no other one finds their threads."""
+    _RELEASED.clear()
+    yield
+    _RELEASED.set()
+    for thread in threading.enumerate():
+        if thread.name == "perlica-remote":
+            thread.join(10)
+            assert not thread.is_alive()
 
 
 @pytest.mark.parametrize("is_repeatable", [True, False])
