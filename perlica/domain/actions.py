@@ -85,7 +85,7 @@ class ActionCatalog:
     """The actions that this service knows, whether a tool plans them already or not."""
 
     def __init__(self, specs: Iterable[ActionSpec]) -> None:
-        """Raises: Misconfigured when two have one name, or two names stand for one field."""
+        """Raises: Misconfigured when two have one name, or one field or word has two texts."""
         self._specs: dict[str, ActionSpec] = {}
         self._fields: dict[str, dict[str, Text]] = {part: {} for part in _PARTS}
         self._words: dict[str, dict[str, Text]] = {}
@@ -100,13 +100,13 @@ class ActionCatalog:
     def _add(self, spec: ActionSpec) -> None:
         for part, fields in (("target", spec.targets), ("effect", spec.effects)):
             for key, label in fields.items():
-                if self._fields[part].setdefault(key, label) != label:
-                    raise Misconfigured(
-                        "action_field", f"{spec.name}: the field {key} has another name elsewhere"
-                    )
+                _name_once(self._fields[part], key, label, f"{spec.name}: the field")
         for key, words in spec.words.items():
-            self._words.setdefault(key, {}).update(words)
-        self._expected.update(spec.expected)
+            said = self._words.setdefault(key, {})
+            for word, text in words.items():
+                _name_once(said, word, text, f"{spec.name}: in the field {key} the word")
+        for word, text in spec.expected.items():
+            _name_once(self._expected, word, text, f"{spec.name}: the expected result")
 
     def _refuse_labels_twice(self) -> None:
         """Two fields of one part with one name could not be told apart in an approval."""
@@ -152,3 +152,9 @@ class ActionCatalog:
     def and_more(self, specs: Iterable[ActionSpec]) -> "ActionCatalog":
         """These and others. Raises: Misconfigured as the constructor."""
         return ActionCatalog((*self, *specs))
+
+
+def _name_once(named: dict[str, Text], key: str, text: Text, what: str) -> None:
+    """What people read for one thing is one text, whichever family was loaded last."""
+    if named.setdefault(key, text) != text:
+        raise Misconfigured("action_field", f"{what} {key} is named otherwise elsewhere")

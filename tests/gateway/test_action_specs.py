@@ -106,6 +106,17 @@ def test_a_field_with_two_names_and_a_name_for_two_fields_are_refused() -> None:
         ActionCatalog([spec(effects={"one": LABEL, "two": LABEL})])
 
 
+def test_a_second_family_cannot_change_what_an_owner_reads_for_a_word() -> None:
+    other = Text(zh="保留", en="kept")
+    for mine, theirs in (
+        ({"words": {"files": {"destroyed": LABEL}}}, {"words": {"files": {"destroyed": other}}}),
+        ({"expected": {"done": LABEL}}, {"expected": {"done": other}}),
+    ):
+        with pytest.raises(Misconfigured, match="named otherwise elsewhere"):
+            ActionCatalog([spec(**mine), spec("c.d", **theirs)])
+        ActionCatalog([spec(**mine), spec("c.d", **mine)])
+
+
 def test_an_action_that_nobody_knows_is_shown_by_its_own_name_with_every_sign() -> None:
     assert CATALOG.label("new\u202eaction", Language.en) == "new\\u{202e}action"
     assert CATALOG.find("new.action") is None

@@ -1,11 +1,14 @@
 """Current facts about sandboxes that plans are made from; shared by the sandbox tools."""
 
+from collections.abc import Callable
+
 from perlica.domain.errors import Refused
 from perlica.domain.ids import OperationId, SandboxName
-from perlica.domain.plan import JsonValue
+from perlica.domain.plan import ActionPlan, JsonValue
 from perlica.domain.ports import WRITING, JobKind, SandboxJob, Work
 from perlica.domain.sandbox import SandboxImage, SandboxState, check_name
-from perlica.gateway.core.tool import CallContext
+from perlica.gateway.core.tool import CallContext, Planned
+from perlica.gateway.core.work import Change, Mandate, ToolResult
 from perlica.stores.sandboxes import SandboxRow, SandboxStore
 
 _USABLE = frozenset({SandboxState.ready, SandboxState.stopped})
@@ -82,3 +85,28 @@ def queue_job(
         kind=kind,
         work=work,
     )
+
+
+def plan_change(
+    context: CallContext,
+    action: str,
+    *,
+    scope: str,
+    destination: str,
+    target: dict[str, JsonValue],
+    effect: dict[str, JsonValue],
+    run: Callable[[Mandate], ToolResult],
+) -> Planned:
+    """An Owner's change as a plan: `scope` is what it touches, `destination` which nodes."""
+    plan = ActionPlan(
+        action=action,
+        origin=context.origin,
+        identity="perlica",
+        target=target,
+        scope=scope,
+        effect=effect,
+        destination=destination,
+        expected=action,
+        policy_version=context.policy_version,
+    )
+    return Planned(plan=plan, work=Change(run=run))

@@ -4,16 +4,15 @@ Planned from the tables like every tool call; no tool reaches this, only an Owne
 """
 
 import re
-from collections.abc import Callable
 from typing import Final
 
 from perlica.domain.errors import Refused
 from perlica.domain.node import ANSWERING
-from perlica.domain.plan import ActionPlan, JsonValue
+from perlica.domain.plan import JsonValue
 from perlica.domain.sandbox import HeldImage, SandboxImage
 from perlica.gateway.core.tool import Planned
-from perlica.gateway.core.work import Change, Mandate, ToolResult
-from perlica.gateway.families.sandbox.facts import current_image
+from perlica.gateway.core.work import Mandate, ToolResult
+from perlica.gateway.families.sandbox.facts import current_image, plan_change
 from perlica.gateway.families.sandbox.settings import SandboxContext
 from perlica.protection import Channel, protect
 from perlica.sandboxes import image_switch
@@ -50,9 +49,11 @@ def plan_introduction(context: SandboxContext, introduction: str) -> Planned:
         SandboxStore(context.database).set_image(changed)
         return ToolResult(text=f"revision {changed.revision}", source=_SOURCE)
 
-    return _change(
+    return plan_change(
         context,
         INTRODUCE,
+        scope="service",
+        destination=_every_node(context),
         target={"image_digest": image.digest, "image_revision": image.revision},
         effect={"introduction": introduction},
         run=run,
@@ -69,9 +70,11 @@ def plan_retry(context: SandboxContext) -> Planned:
         image_switch.retry(context.database)
         return ToolResult(text="goes on", source=_SOURCE)
 
-    return _change(
+    return plan_change(
         context,
         RETRY,
+        scope="service",
+        destination=_every_node(context),
         target={"switch": switch.id, "image_digest": switch.digest},
         effect={},
         run=run,
@@ -111,9 +114,11 @@ def plan_switch(context: SandboxContext, digest: str, introduction: str) -> Plan
         )
         return ToolResult(text=f"{len(doomed)} sandboxes are destroyed", source=_SOURCE)
 
-    return _change(
+    return plan_change(
         context,
         SWITCH,
+        scope="service",
+        destination=_every_node(context),
         target={"image_digest": held.digest, "reference": held.reference},
         effect={
             "from_digest": current.digest,
@@ -160,23 +165,6 @@ def _find_held(context: SandboxContext, digest: str) -> HeldImage:
     return next(iter(found.values()))
 
 
-def _change(
-    context: SandboxContext,
-    action: str,
-    *,
-    target: dict[str, JsonValue],
-    effect: dict[str, JsonValue],
-    run: Callable[[Mandate], ToolResult],
-) -> Planned:
-    plan = ActionPlan(
-        action=action,
-        origin=context.origin,
-        identity="perlica",
-        target=target,
-        scope="service",
-        effect=effect,
-        destination=f"nodes:{','.join(context.settings.nodes)}",
-        expected=action,
-        policy_version=context.policy_version,
-    )
-    return Planned(plan=plan, work=Change(run=run))
+def _every_node(context: SandboxContext) -> str:
+    """The destination of a change that all nodes follow."""
+    return f"nodes:{','.join(context.settings.nodes)}"

@@ -3,16 +3,16 @@
 Facts come from the reconciler's looks; writing off and deleting what was never ours are High.
 """
 
-from collections.abc import Callable
 from typing import Final
 
 from perlica.domain.errors import Refused
 from perlica.domain.ids import RowId
 from perlica.domain.node import ANSWERING, GIVEN_UP, NodeState
-from perlica.domain.plan import ActionPlan, JsonValue
+from perlica.domain.plan import JsonValue
 from perlica.domain.texts import Language
 from perlica.gateway.core.tool import CallContext, Planned
-from perlica.gateway.core.work import Change, Mandate, ToolResult
+from perlica.gateway.core.work import Mandate, ToolResult
+from perlica.gateway.families.sandbox.facts import plan_change
 from perlica.gateway.families.sandbox.settings import SandboxContext
 from perlica.sandboxes.repairs import Repairs
 from perlica.stores.nodes import NodeStore
@@ -82,9 +82,11 @@ def plan_write_off(context: SandboxContext, name: str, language: Language) -> Pl
         )
         return ToolResult(text=f"{len(rows)} sandboxes are lost", source=_SOURCE)
 
-    return _change(
+    return plan_change(
         context,
         WRITE_OFF,
+        scope="node",
+        destination=f"node:{name}",
         target={"node": name},
         effect={"verdict": verdict, "since_ms": since_ms, "loses": _shown(rows)},
         run=run,
@@ -106,9 +108,11 @@ def plan_orphan_deletion(context: CallContext, number: int) -> Planned:
         _release(context, orphan)
         return ToolResult(text="it is deleted next", source=_SOURCE)
 
-    return _change(
+    return plan_change(
         context,
         DELETE_ORPHAN,
+        scope="node",
+        destination=f"node:{orphan.node}",
         target={
             "orphan": number,
             "sandbox": orphan.name,
@@ -130,25 +134,3 @@ def _release(context: CallContext, orphan: Orphan) -> None:
 
 def _shown(rows: list[SandboxRow]) -> list[JsonValue]:
     return [{"name": row.name, "instance": row.instance} for row in rows]
-
-
-def _change(
-    context: CallContext,
-    action: str,
-    *,
-    target: dict[str, JsonValue],
-    effect: dict[str, JsonValue],
-    run: Callable[[Mandate], ToolResult],
-) -> Planned:
-    plan = ActionPlan(
-        action=action,
-        origin=context.origin,
-        identity="perlica",
-        target=target,
-        scope="node",
-        effect=effect,
-        destination=f"node:{target['node']}",
-        expected=action,
-        policy_version=context.policy_version,
-    )
-    return Planned(plan=plan, work=Change(run=run))
