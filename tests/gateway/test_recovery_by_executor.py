@@ -11,25 +11,35 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from perlica.domain.cancel import CancelToken
-from perlica.domain.errors import OutcomeUnknown, Refused
+from perlica.domain.errors import OutcomeUnknown, Refused, StoreUnavailable
 from perlica.domain.ids import OperationId
 from perlica.domain.operation import CHANGE, READ, REMOTE, REMOTE_READ, OperationState
 from perlica.domain.plan import Level, hash_plan
 from perlica.gateway.core.caller import TaskCaller
+from perlica.gateway.core.execution import PlanRunner
 from perlica.gateway.core.outcomes import Answered
 from perlica.gateway.core.recovery import CallRecovery, close_interrupted
 from perlica.gateway.core.tickets import audit_detail
-from perlica.gateway.core.work import Read, ToolResult
+from perlica.gateway.core.work import Lease, Read, Remote, ToolResult
+from perlica.stores import database as database_module
 from perlica.stores.database import Database
 from perlica.stores.migrations import migrate, read_migrations
 from perlica.stores.old_time import end_old_time
 from perlica.stores.operations import NewOperation, Operation, OperationStore
 from perlica.stores.sessions import SessionStore
 from tests.frame.checkout import ROOT
-from tests.gateway.plans import DONE, call_of_a_task, only_operation, plan_of, reason_of
+from tests.gateway.plans import (
+    DONE,
+    call_of_a_task,
+    execution_of,
+    only_operation,
+    plan_of,
+    reason_of,
+)
 
 KNOWN = "known"
 
@@ -278,3 +288,39 @@ def test_a_process_killed_amid_a_call_outside_leaves_what_the_next_one_can_judge
     CallRecovery(database=db, executors={}).recover(operation.call_id, CancelToken())
 
     assert only_operation(db).state is state
+
+
+@pytest.mark.parametrize("is_repeatable", [True, False])
+@pytest.mark.parametrize("way", ["done", "refused", "unknown", "foreign"])
+def test_a_call_whose_end_cannot_be_written_is_doubted_and_never_made_twice(
+    path: Path, monkeypatch: pytest.MonkeyPatch, is_repeatable: bool, way: str
+) -> None:
+    monkeypatch.setattr(database_module, "BUSY_TIMEOUT_MS", 50)
+    made: list[OperationId] = []
+    with Database.open(path) as db, closing(apsw.Connection(str(path))) as busy:
+
+        def call(lease: Lease) -> ToolResult:
+            made.append(lease.operation)
+            busy.execute("BEGIN IMMEDIATE")
+            if way == "done":
+                return DONE
+            raise {
+                "refused": Refused("no", "nothing happened"),
+                "unknown": OutcomeUnknown("lost", "nobody can tell"),
+                "foreign": ConnectionResetError("gone"),
+            }[way]
+
+        caller = call_of_a_task(db)
+        work = Remote(call=call, within_s=30, is_repeatable=is_repeatable)
+        execution = execution_of(caller, work, destination="web:example.org")
+        with pytest.raises(StoreUnavailable):
+            PlanRunner(database=db, executors={}).execute(execution, CancelToken())
+        busy.execute("ROLLBACK")
+        assert only_operation(db).state is OperationState.started
+
+        said = recover(db, caller)
+
+        assert said.failed
+        ended = OperationState.failed if is_repeatable else OperationState.unknown
+        assert only_operation(db).state is ended
+        assert made == [only_operation(db).id]
